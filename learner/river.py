@@ -15,9 +15,10 @@ from faust_oslrau.learner.arrays import FloatArray
 from .categories.density import CategoricalDensity
 from .entities.density import EntityDensity
 from .entities.roster import as_keys
-from .errors import InvalidInputError, InvalidParameterError
+from .errors import InvalidInputError
 from .keys import Key
 from .oslrau import OSLRAU
+from .parameters import require
 from .stacked import StackedSPN
 from .stream import FIRST_BATCH
 
@@ -75,17 +76,16 @@ class OSLRAUAnomaly(AnomalyDetector):
         entity: Hashable | None = None,
         categories: Sequence[Hashable] | None = None,
     ) -> None:
-        if batch_size < 1:
-            raise InvalidParameterError(f"batch_size = {batch_size}: expected at least 1")
+        require(batch_size >= 1, "batch_size", batch_size, "at least 1")
         self._categories = tuple(categories or ())
         c = len(self._categories)
         self._learner: Any = (learner or _default(entity, c)).untrained()
-        if isinstance(self._learner, EntityDensity) != (entity is not None):
-            raise InvalidParameterError(f"entity = {entity!r}: expected with an EntityDensity only")
-        if getattr(self._learner, "n_categories", 0) != c:
-            raise InvalidParameterError(
-                f"categories = {categories!r}: expected as many as a CategoricalDensity has"
-            )
+        has_entities = isinstance(self._learner, EntityDensity)
+        require(
+            has_entities == (entity is not None), "entity", entity, "with an EntityDensity only"
+        )
+        as_many = getattr(self._learner, "n_categories", 0) == c
+        require(as_many, "categories", categories, "as many as a CategoricalDensity has")
         self.learner = learner
         self.batch_size = batch_size
         self.fields = fields

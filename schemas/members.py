@@ -428,8 +428,8 @@ MEMBERS = (
         "ce_id",
         _TOLD,
         "text",
-        "`offset`, kind, `state` and `entity`, `category` or `field`, as far as there are. Identifies the "
-        "event, with `ce_source`.",
+        "`offset`, kind, `state` and `entity`, `category` or `field`, as far as there are. "
+        "Identifies the event, with `ce_source`.",
         "0.2",
     ),
     Member(

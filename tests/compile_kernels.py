@@ -4,8 +4,6 @@
 is nothing to compile.
 """
 
-from __future__ import annotations
-
 from numba.core import event
 
 from faust_oslrau.app.offline.progress import Report, progress

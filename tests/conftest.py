@@ -1,7 +1,5 @@
 """Fixtures shared by all tests, and the account of those that need a real Kafka."""
 
-from __future__ import annotations
-
 import os
 import re
 import uuid
@@ -86,21 +84,12 @@ def dataset(dataset_file: Callable[[str], Path]) -> Callable[[str], NDArray[np.f
 
 # Files that take longest. Those of the learner compute while the others wait for workers.
 _LONGEST = (
-    "worker/test_worker_outages.py",
-    "worker/test_worker_cluster.py",
-    "learner/test_stacked.py",
-    "benchmarks/test_commands.py",
-    "worker/test_snapshots.py",
-    "partitions/test_log_changes.py",
-    "chaos/test_chaos.py",
-    "worker/test_worker.py",
-    "worker/test_schemas.py",
-    "offline/test_inspection.py",
-    "partitions/test_delivery.py",
-    "worker/test_security.py",
-    "learner/test_challenger.py",
-    "learner/test_seasons.py",
-)
+    "worker/test_worker_outages.py", "worker/test_worker_cluster.py", "learner/test_stacked.py",
+    "benchmarks/test_commands.py", "worker/test_snapshots.py", "partitions/test_log_changes.py",
+    "chaos/test_chaos.py", "worker/test_worker.py", "worker/test_schemas.py",
+    "offline/test_inspection.py", "partitions/test_delivery.py", "worker/test_security.py",
+    "learner/test_challenger.py", "learner/test_seasons.py",
+)  # fmt: skip
 
 
 def _rank(item: pytest.Item) -> tuple[int, bool]:

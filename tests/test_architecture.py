@@ -1,7 +1,5 @@
 """ARCHITECTURE.md names what there is, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which module may import which: the contracts of `[tool.importlinter]` in pyproject.toml."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

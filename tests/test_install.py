@@ -1,7 +1,5 @@
 """How make installs: by uv, or by pip where uv cannot be had."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the wheel holds, and what the learner needs."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

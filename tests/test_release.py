@@ -1,7 +1,5 @@
 """What makes a tag a release, as far as it can be read."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib

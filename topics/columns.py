@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,11 @@ COMMONEST = 0.98
 LARGEST_WHOLE = 2.0**53
 """Number beyond which doubles leave out whole numbers."""
 
-# Steps that may go back, as between partitions or where records overtake each other.
+NEAR = 30 * 86_400_000
+"""Milliseconds from a record's own time within which its times are: devices keep what they cannot
+send, and there is hardly any other number so large."""
+
+# Steps that may go back, as between partitions, and times that may be far off, as of wrong clocks.
 _MOST_BACK = 0.01
 _EARLIEST = 978_307_200_000
 """2001 in milliseconds: smaller numbers are hardly ever times."""
@@ -87,19 +92,31 @@ class Column(NamedTuple):
     numbers: NDArray[np.float64] = np.empty(0)
 
 
-def columns_of(documents: Iterable[JsonObject]) -> list[Column]:
-    """Return the fields that at least a hundredth of the documents have, by name."""
-    contents: dict[str, list[object]] = {}
+def columns_of(
+    documents: Iterable[JsonObject], times: Iterable[int | None] | None = None
+) -> list[Column]:
+    """Return the fields that at least a hundredth of the documents have, by name.
+
+    ``times`` are those of the documents, in milliseconds.
+    """
+    found: dict[str, tuple[list[object], list[int | None]]] = {}
     n = 0
-    for document in documents:
+    for document, time in zip(documents, repeat(None) if times is None else times, strict=False):
         n += 1
         for name in fields_with(document, _is_content, MOST_CONTENTS) or ():
-            contents.setdefault(name, []).append(find(document, name))
-    return [column_of(name, of) for name, of in sorted(contents.items()) if len(of) * 100 >= n]
+            contents, of = found.setdefault(name, ([], []))
+            contents.append(find(document, name))
+            of.append(time)
+    return [column_of(name, *of) for name, of in sorted(found.items()) if len(of[0]) * 100 >= n]
 
 
-def column_of(name: str, contents: Sequence[object]) -> Column:
-    """Tell what a field is by its ``contents`` in log order, none of which is missing."""
+def column_of(
+    name: str, contents: Sequence[object], times: Sequence[int | None] | None = None
+) -> Column:
+    """Tell what a field is by its ``contents`` in log order, none of which is missing.
+
+    ``times`` are those of their records, in milliseconds.
+    """
     if 2 * sum(map(is_text, contents)) > len(contents):
         return _of_texts(name, [content for content in contents if isinstance(content, str)])
     if 2 * sum(isinstance(content, bool) for content in contents) > len(contents):
@@ -108,6 +125,8 @@ def column_of(name: str, contents: Sequence[object]) -> Column:
     numbers = [content for content in contents if is_number(content)]
     if 2 * len(numbers) <= len(contents):
         return Column(name, Kind.IGNORED, "hardly any number or text")
+    if times is not None and _are_near(contents, times):
+        return Column(name, Kind.IGNORED, "times", is_time=True)
     return _of_numbers(name, np.array(numbers, np.float64))
 
 
@@ -173,6 +192,15 @@ def _steps(values: NDArray[np.float64]) -> int:
 
 def _are_times(contents: Sequence[str] | Sequence[float]) -> bool:
     return all((as_time(content) or 0) >= _EARLIEST for content in contents)
+
+
+def _are_near(contents: Sequence[object], times: Sequence[int | None]) -> bool:
+    """Tell whether contents are times near those of their records, in whatever order."""
+    found = [
+        (as_time(content) or 0, time or 0) for content, time in zip(contents, times, strict=True)
+    ]
+    n_near = sum(at >= _EARLIEST and abs(at - time) <= NEAR for at, time in found)
+    return n_near >= (1 - _MOST_BACK) * len(contents)
 
 
 def _is_content(content: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from operator import itemgetter
@@ -45,7 +45,7 @@ class DecodedBlock:
 
     `rows` is (m, d) float64, C-contiguous, NaN = missing; `positions` (m,) are the
     inputs of the rows; `rejected` pairs the remaining positions with their rejection.
-    `wrong_types` counts the contents of another type that were taken as missing, by field.
+    `wrong_types` counts the contents that were taken as missing, by field.
     """
 
     rows: NDArray[np.float64]
@@ -79,9 +79,10 @@ class FeatureDecoder:
 
     A record is valid if it is a JSON object of at most `max_bytes` bytes and `MAX_DEPTH` levels,
     every field is a number within the range of a double, a boolean (0 or 1), null or absent, and at
-    least one is a number. Numbers of a field in ``bounds`` have to be greater than its bound. Other
-    fields are ignored. With ``takes_wrong_types`` a field whose content is no number counts as
-    missing, and as a wrong type.
+    least one is a number. Numbers of a field in ``bounds`` have to be greater than its bound; in
+    ``lenient`` fields others count as missing, or as 0 in a record without another number, and as
+    wrong types. Other fields are ignored. With ``takes_wrong_types`` a field whose content is no
+    number counts as missing, and as a wrong type.
 
     Fields whose kind in ``kinds`` is a category may hold a string, a number or a boolean; they are
     the last columns, and their values are the codes of `codes`. Fields whose kind is a number or a
@@ -95,6 +96,8 @@ class FeatureDecoder:
         How many of them, the last ones, are categories.
     counts
         The fields that are counts.
+    lenient
+        The fields whose numbers outside their bounds count as missing.
     codes
         The texts of categories and their codes.
     """
@@ -108,9 +111,11 @@ class FeatureDecoder:
         texts: Iterable[str] = (),
         *,
         takes_wrong_types: bool = False,
+        lenient: Collection[str] = (),
     ) -> None:
         self._max_bytes = max_bytes
         self._bounds = dict(bounds or {})
+        self.lenient = frozenset(lenient)
         self.codes = CategoryCodes(texts)
         self._kinds = dict(kinds or {})
         self._takes_wrong_types = takes_wrong_types
@@ -164,9 +169,15 @@ class FeatureDecoder:
         return self._within_bounds(block) if self._bounds else block
 
     def _within_bounds(self, block: DecodedBlock) -> DecodedBlock:
-        """Reject the rows with a number that is not above its field's bound."""
+        """Reject the rows with a number that is not above its field's bound, or take it out."""
         fields, rows = self.fields, block.rows
         bounds = [(column, self._bounds[f]) for column, f in enumerate(fields) if f in self._bounds]
+        for column, bound in bounds:
+            if fields[column] in self.lenient and (low := rows[:, column] <= bound).any():
+                rows[low, column] = _NAN
+                # No learner is given an empty row.
+                rows[low & np.isnan(rows).all(axis=1), column] = 0.0
+                self._wrong_types[fields[column]] += int(low.sum())
         bad = {
             row: reject_range(fields[column], rows[row, column], bound)
             for column, bound in reversed(bounds)

@@ -1,13 +1,9 @@
-"""Encodes the events of fields for the anomalies topic."""
+"""Changes of what the records of a partition hold."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
-
-import orjson
 
 
 class FieldState(StrEnum):
@@ -41,14 +37,3 @@ class FieldChange:
     before: str | None = None
     now: str | None = None
     factor: float | None = None
-
-
-def encode_field_change(source: Mapping[str, Any], change: FieldChange) -> bytes:
-    """Return the event of a change that `source`, a record's place, shows."""
-    message: dict[str, Any] = {"event": "field", **source, "state": change.state}
-    message["field"] = change.field
-    if change.now is not None:
-        message |= {"before": change.before, "now": change.now}
-    if change.factor is not None:
-        message["factor"] = change.factor
-    return orjson.dumps(message)

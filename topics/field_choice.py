@@ -59,10 +59,15 @@ class FieldChoice:
         beyond = (n for n in names if is_number(x := find(document, n)) and is_beyond(x))
         return next(map(reject_beyond, beyond), None)
 
-    def choose(self, values: Iterable[bytes | None]) -> ChosenFields:
-        """Return what values choose, none of which is rejected, in log order."""
+    def choose(
+        self, values: Iterable[bytes | None], times: Iterable[int | None] | None = None
+    ) -> ChosenFields:
+        """Return what values choose, none of which is rejected, in log order.
+
+        ``times`` are those of their records, in milliseconds.
+        """
         documents = [self._document(value) for value in values]
-        columns = columns_of(documents)
+        columns = columns_of(documents, times)
         kinds = {column.name: self._kind(column) for column in columns}
         if {*kinds.values()} <= {Kind.IGNORED}:  # better than nothing
             found = {name for each in documents for name in self._numbers_of(each) or ()}

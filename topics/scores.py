@@ -1,4 +1,4 @@
-"""Encodes score messages as JSON."""
+"""Encodes scores and anomalies as JSON."""
 
 from __future__ import annotations
 
@@ -178,7 +178,12 @@ def _with_forecasts(
             for i, message in enumerate(messages)]  # fmt: skip
 
 
-def extend_object(message: bytes, name: str, content: bytes) -> bytes:
+def encode_anomaly(score: bytes, value: bytes) -> bytes:
+    """Return the score message with the record's JSON object, byte for byte, as `record`."""
+    return _extended(score, "record", value)
+
+
+def _extended(message: bytes, name: str, content: bytes) -> bytes:
     """Return the non-empty JSON object `message` with one more member; `content` is JSON."""
     return b'%b,"%b":%b}' % (message[:-1], name.encode(), content)
 
@@ -186,7 +191,7 @@ def extend_object(message: bytes, name: str, content: bytes) -> bytes:
 def _add_contributions(messages: list[bytes], scores: Scores, columns: Columns) -> None:
     for row, position in enumerate(scores.is_anomaly.nonzero()[0].tolist()):
         listed = orjson.dumps(contributions(scores.blame, row, columns))
-        messages[position] = extend_object(messages[position], "contributions", listed)
+        messages[position] = _extended(messages[position], "contributions", listed)
 
 
 def contributions(blame: Blame, row: int, columns: Columns) -> list[dict[str, Any]]:

@@ -61,7 +61,11 @@ def advise(
     with progress("read") as report, suppress(_EnoughError):
         log.read(process, report)
     records.sort(key=lambda record: record.partition)
-    advisor = Advisor(records, settings, lambda what: click.echo(f"trying {what}", err=True))
+    # Partitions of a topic are read one after the other, rows of files are spread over them.
+    partitions = log.count_partitions() if len(records) == most and not files else None
+    advisor = Advisor(
+        records, settings, lambda what: click.echo(f"trying {what}", err=True), partitions
+    )
     source = ", ".join(map(str, files)) or log.topic
     text = advised_file(advisor.advise(alerts), len(records), source)
     if out is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from math import isnan
+from operator import attrgetter
 from typing import NamedTuple
 
 from prometheus_client.core import (
@@ -26,11 +27,12 @@ class _Numbers(NamedTuple):
     """A counter or gauge: its name, its help text, and a function that reads its value.
 
     The function returns None for no series, and with a label one number for each label value.
+    Without one, the value is the attribute of this name.
     """
 
     name: str
     help: str
-    read: _Read
+    read: _Read | None = None
     label: str | None = None
 
 
@@ -63,13 +65,12 @@ _COUNTERS = (
         "records",
         "Records processed: scored, rejected to the dead-letter topic, or replayed (learned again "
         "after a restart without another score).",
-        lambda of: of.records,
-        "outcome",
+        label="outcome",
     ),
     _Numbers(
         "wrong_types",
-        "Contents of chosen fields that are no number, and count as missing by wrong_type.",
-        lambda of: of.wrong_types,
+        "Contents of chosen fields that count as missing: no numbers, by wrong_type, or negative "
+        "ones of what looked like a count.",
     ),
     _Numbers("learned_records", "Records that the model has learned.", lambda of: of.learned),
     _Numbers(
@@ -79,27 +80,20 @@ _COUNTERS = (
         lambda of: of.skipped,
         "reason",
     ),
-    _Numbers(
-        "anomalies",
-        "Scored records with a p-value of at most the setting alarm_rate.",
-        lambda of: of.anomalies,
-    ),
+    _Numbers("anomalies", "Scored records with a p-value of at most the setting alarm_rate."),
     _Numbers(
         "dead_letters",
         "Records that could not be scored and were sent to the dead-letter topic, by reason.",
-        lambda of: of.dead_letters,
-        "reason",
+        label="reason",
     ),
     _Numbers(
         "drift_events",
         "Drift events in the anomalies topic: records have become less likely than before.",
-        lambda of: of.drift_events,
     ),
     _Numbers(
         "incidents",
         "Incidents by severity: each counts for its severity and those below, so all are minor.",
-        lambda of: of.incidents,
-        "severity",
+        label="severity",
     ),
     _Numbers(
         "missing_offsets",
@@ -110,68 +104,53 @@ _COUNTERS = (
     _Numbers(
         "entities_evicted",
         "Entities that gave way to others, as there were more than the setting max_entities.",
-        lambda of: of.entities_evicted,
     ),
     _Numbers(
         "entity_events",
         "Events of entities in the anomalies topic, by state: new; unusual as a whole among all "
         "entities; usual again.",
-        lambda of: of.entity_events,
-        "state",
+        label="state",
     ),
     _Numbers(
         "silences",
         "Silences of entities and of the partition that were longer than usual. They are looked "
         "for with silences in the setting events.",
-        lambda of: of.silences,
     ),
     _Numbers(
         "rate_changes",
         "Times that entities or the partition began to send more or fewer records than usual. They "
         "are looked for with the setting rates.",
-        lambda of: of.rate_changes,
     ),
     _Numbers(
         "field_changes",
         "Fields whose records changed, by state: a new one appeared or an old one again, a chosen "
         "one vanished, or has another type or unit.",
-        lambda of: of.field_changes,
-        "state",
+        label="state",
     ),
     _Numbers(
         "structure_changes",
         "Changes of the network's structure since the worker opened the partition: mixtures and "
         "multivariate leaves created, and mixtures denied by the node budget.",
-        lambda of: of.structure_changes,
-        "kind",
+        label="kind",
     ),
     _Numbers(
         "snapshot_failures",
         "Snapshots that could not be saved, and stored snapshots skipped as damaged.",
-        lambda of: of.snapshot_failures,
-        "kind",
+        label="kind",
     ),
 )
 _GAUGES = (
     _Numbers(
         "empty_fields",
         "Fields that settings name and none of the first 1,000 records has: names may be wrong.",
-        lambda of: of.empty_fields,
     ),
-    _Numbers(
-        "ignored_fields",
-        "Fields of the first records that these did not choose.",
-        lambda of: of.ignored_fields,
-    ),
+    _Numbers("ignored_fields", "Fields of the first records that these did not choose."),
     _Numbers(
         "successor_records_left",
         "Records to learn before a model with changed settings takes over; 0 without one.",
-        lambda of: of.successor_records_left,
     ),
     _Numbers(
-        "awaited_schemas",
-        "Schemas that the next records need while the registry does not answer.",
-        lambda of: of.awaited_schemas,
+        "awaited_schemas", "Schemas that the next records need while the registry does not answer."
     ),
     _Numbers(
         "network_nodes",
@@ -197,9 +176,7 @@ _GAUGES = (
         lambda of: of.drift,
     ),
     _Numbers(
-        "entities",
-        "Entities whose usual values are known, at most the setting max_entities.",
-        lambda of: of.entities,
+        "entities", "Entities whose usual values are known, at most the setting max_entities."
     ),
     _Numbers(
         "incidents_open",
@@ -223,9 +200,7 @@ _GAUGES = (
         lambda of: of.silence_limit,
     ),
     _Numbers(
-        "silent_entities",
-        "Entities whose silence is longer than usual after the last record.",
-        lambda of: of.silent_entities,
+        "silent_entities", "Entities whose silence is longer than usual after the last record."
     ),
     _Numbers(
         "field_value",
@@ -258,7 +233,7 @@ _GAUGES = (
         "Time since a snapshot last held all processed records.",
         lambda of: of.snapshot_age,
     ),
-    _Numbers("snapshot_bytes", "Size of the last snapshot.", lambda of: of.snapshot_bytes),
+    _Numbers("snapshot_bytes", "Size of the last snapshot."),
 )
 _HISTOGRAMS = (
     _Histogram(
@@ -297,8 +272,9 @@ class PartitionCollector(Collector):
         self, kind: type[CounterMetricFamily] | type[GaugeMetricFamily], family: _Numbers
     ) -> Metric:
         metric = kind(PREFIX + family.name, family.help, labels=_labels(family.label))
+        read: _Read = family.read or attrgetter(family.name)
         for (topic, number), partition in self.partitions.items():
-            values = family.read(partition)
+            values = read(partition)
             if isinstance(values, Mapping):
                 for value, count in values.items():
                     metric.add_metric((topic, str(number), value), count)

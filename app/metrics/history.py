@@ -1,6 +1,7 @@
 """The last minutes of a partition, second by second, for the page.
 
 Processing only appends to small buffers; everything else is computed for a request of the page.
+A clock may be set back: what lies in the future then is forgotten.
 """
 
 from __future__ import annotations
@@ -152,6 +153,12 @@ class History:
         for event in block.incidents:
             if event.value is not None:
                 self._add_incident(orjson.loads(event.value), now)
+        self.incidents.close_others(block.open_incidents, now)
+
+    def begin_anew(self) -> None:
+        """Forget the records of a model that gives way to another one: it may have other fields."""
+        self.rows = SampledRows(SECONDS)
+        self._watched = WatchedEntities(SECONDS)
 
     def add_past_incidents(self, events: Iterable[dict[str, Any]]) -> None:
         """Add events of incidents from the anomalies topic."""
@@ -165,7 +172,10 @@ class History:
 
     def add_lag(self, records: int) -> None:
         """Add a measurement of the number of unread records."""
-        self._lags.append((time.time(), records))
+        now = time.time()
+        while self._lags and self._lags[-1][0] > now:
+            self._lags.pop()
+        self._lags.append((now, records))
 
     def lag_at(self, moments: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the lags at these times (m,) in seconds; NaN before the first measurement."""
@@ -196,6 +206,8 @@ class History:
             self.rows_of(event["entity"])
 
     def _second(self, now: int) -> Second:
+        while self._seconds and self._seconds[-1].time > now:
+            self._seconds.pop()
         if not self._seconds or self._seconds[-1].time < now:
             self._seconds.append(Second(now))
         return self._seconds[-1]

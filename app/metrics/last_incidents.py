@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from faust_oslrau.learner import Incident
+from faust_oslrau.learner.scoring.incident import CLOSED, OPENED
+
 INCIDENTS = 50
 """The number of retained incidents of a partition."""
 
@@ -72,18 +75,26 @@ class LastIncidents:
         if known is not None and known.offset >= event["offset"]:
             return
         opened = event["opened_timestamp"]
-        begun = None if is_past or event["state"] != "opened" else noted
+        begun = None if is_past or event["state"] != OPENED else noted
         self._latest[event["incident"]] = NotedIncident(
             noted,
             begun if known is None else known.since,
             event["offset"],
-            event["state"] != "closed",
+            event["state"] != CLOSED,
             1000 * noted if opened is None else opened,
             _content(event),
         )
         if len(self._latest) > INCIDENTS:
             oldest = min(self._latest, key=lambda name: _urgency(self._latest[name]))
             del self._latest[oldest]
+
+    def close_others(self, still_open: Iterable[Incident], noted: float) -> None:
+        """Close all but those that a model has open: the model that had the others is gone."""
+        offsets = {str(incident.opened.offset) for incident in still_open}
+        for name, known in self._latest.items():
+            if known.is_open and name.rpartition("/")[2] not in offsets:
+                content = _content({**orjson.loads(known.content), "state": CLOSED})
+                self._latest[name] = known._replace(noted=noted, is_open=False, content=content)
 
 
 def most_urgent(incidents: Iterable[NotedIncident], number: int) -> list[NotedIncident]:

@@ -138,6 +138,8 @@ class PartitionMetrics:
         self.successor_records_left = 0
         self.entities = self.silent_entities = self.silence_limit = None
         self.expected_fields = {}
+        self.window = Window(_WINDOW_RECORDS)
+        self.history.begin_anew()
 
     def set_lag(self, records: int) -> None:
         """Record the number of unread records in the log."""

@@ -71,6 +71,8 @@ class SampledRows:
         """
         if rows.size == 0:
             return
+        while self._rows and self._rows[-1].time > time:  # the clock was set back
+            self._rows.pop()
         is_new = not self._rows or self._rows[-1].time < time
         if not (is_new or has_anomalies):
             return

@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from string import Template
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -83,7 +84,6 @@ class Alertmanager:
 
 def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
     first, now = notice.first.message, datetime.now(UTC)
-    began = now if notice.since is None else datetime.fromtimestamp(notice.since / 1000, UTC)
     labels = {
         # Not the name of an alert of docker/prometheus/rules.yml.
         "alertname": f"OslrauNotice{str(first.event).title()}",
@@ -100,10 +100,17 @@ def _alert(notice: Notice, severity: str, *, ends: bool) -> dict[str, Any]:
             "summary": notice.title,
             "description": _description(found),
         },
-        "startsAt": min(began, now).isoformat(),
+        "startsAt": _began(notice.since, now).isoformat(),
         "endsAt": (now if ends else now + _KEPT).isoformat(),
         **({"generatorURL": notice.address} if notice.address else {}),
     }
+
+
+def _began(since: int | None, now: datetime) -> datetime:
+    """Return the time of what began at milliseconds since 1970; now where a producer's is wrong."""
+    if since is None or not 0 <= since < 1000 * now.timestamp():
+        return now
+    return datetime.fromtimestamp(since / 1000, UTC)
 
 
 def _description(notice: Mapping[str, Any]) -> str:
@@ -183,7 +190,8 @@ def channels(
 async def _post(session: aiohttp.ClientSession, address: str, content: bytes) -> None:
     """Post JSON, again and again until it is taken, or refused for good."""
     headers = {"Content-Type": "application/json"}
-    place = address.split("/")[2]  # the path may hold a secret
+    # All but host and port may hold a secret.
+    place = urlsplit(address).netloc.rpartition("@")[2]
     for attempt in itertools.count():
         try:
             # Behind a redirect, a post becomes a request without the notice.

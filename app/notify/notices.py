@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from faust_oslrau.app.offline.told import Contribution, Message, message_of
@@ -28,6 +28,9 @@ _STATES = {
     "usual": CLOSED,
     **{state: state for state in (OPENED, UPDATED, CLOSED)},
 }
+_TOGETHER_MS = 3_600_000
+"""Incidents of one notice begin at most so long after another one of it."""
+
 Key = tuple[str | None, ...]
 _KINDS = {"drift", "entity", "field", "incident", "rate", "silence"}
 
@@ -65,6 +68,11 @@ class Event:
         told = self.message
         whose = told.entity if told.category is None else told.category
         return told.event, told.topic, str(told.partition), told.incident, whose
+
+    @property
+    def place(self) -> Key:
+        """Where there is one incident at a time."""
+        return self.message.topic, str(self.message.partition), self.message.entity
 
     @property
     def name(self) -> str:
@@ -155,6 +163,18 @@ class Notice:
         """All fields that it is about."""
         return {name for each in self.events.values() for name in each.message.fields}
 
+    def includes(self, event: Event) -> bool:
+        """Whether an incident that opens is one more of these.
+
+        One that lasts, or whose entity sends no more, does not hide what begins much later.
+        """
+        began = [each.since for each in self.events.values() if each.since is not None]
+        is_late = (
+            event.since is not None and event.since - max(began, default=event.since) > _TOGETHER_MS
+        )
+        is_alike = not self.fields.isdisjoint(event.message.fields)
+        return self.first.is_of_incident and is_alike and not is_late
+
     @property
     def title(self) -> str:
         """A sentence that says what is wrong."""
@@ -199,6 +219,19 @@ class Notices:
         self._settings = settings.notify
         self._address_of = settings.incident_address
 
+    def ended_by(self, event: Event) -> Event | None:
+        """Return the end of the incident in whose place another one opens, which nothing closed.
+
+        Its model was given up, as by ``inspect --reset`` or with the topic.
+        """
+        if not event.is_of_incident or event.state != OPENED:
+            return None
+        for former in (each for notice in self.open for each in notice.events.values()):
+            is_open = former.is_of_incident and former.state != CLOSED
+            if is_open and former.place == event.place and former.key != event.key:
+                return replace(former, state=CLOSED)
+        return None
+
     def add(self, event: Event) -> News | None:
         """Take an event in; return what became of its notice, if people are to be told."""
         notice = self._known(event) or self._new(event)
@@ -226,8 +259,7 @@ class Notices:
         if event.state == CLOSED or not self._concerns(event):  # it may have begun before
             return None
         for notice in self.open if event.is_of_incident else ():
-            common = notice.fields.intersection(event.message.fields)
-            if common and notice.first.is_of_incident:
+            if notice.includes(event):
                 return notice
         notice = Notice(event)
         self.open.append(notice)

@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 _POLL_MS = 500
 _RETRY_SECONDS = 5.0
 _REMIND_SECONDS = 60.0
+_METADATA_MS = 60_000  # how soon new partitions are found
 _MOST_DIGITS = 19  # of an offset
 
 
@@ -79,26 +80,32 @@ class Notifier:
             enable_auto_commit=False,
             auto_offset_reset="earliest",  # what retention deleted is passed over
             max_partition_fetch_bytes=self._settings.max_output_bytes,
+            metadata_max_age_ms=_METADATA_MS,
         )
         async with connected(consumer, self._settings), aclosing(self._schemas):
             try:
-                await self._seek(consumer, tps)
+                await self._resume(consumer, tps)
                 logger.info("reading %s for the %s", topic, self._channel.name)
                 await self._follow(consumer)
             except KafkaError as error:
                 raise BrokerError(f"topic {topic}: {error!r}") from error
 
-    async def _seek(self, consumer: AIOKafkaConsumer, tps: list[TopicPartition]) -> None:
-        consumer.assign(tps)
+    async def _resume(self, consumer: AIOKafkaConsumer, tps: list[TopicPartition]) -> None:
+        """Read from where it stopped; for the first time, what comes from now on."""
         committed = await committed_offsets(consumer._coordinator, tps)
         ends = await consumer.end_offsets(tps)
         for tp in tps:
-            found = committed.get(tp)
-            start = ends[tp] if found is None else found.offset
-            told = "" if found is None else found.metadata
+            new = 0 if committed else ends[tp]  # beside others with a commit, it was added later
+            start, told = committed.get(tp, OffsetAndMetadata(new, ""))
             self._told[tp] = told_before(told, start, ends[tp])
             self._next[tp] = start
-            consumer.seek(tp, start)
+        self._assign(consumer)
+        await self._commit(consumer)
+
+    def _assign(self, consumer: AIOKafkaConsumer) -> None:
+        consumer.assign(list(self._next))
+        for tp, offset in self._next.items():
+            consumer.seek(tp, offset)
 
     async def _follow(self, consumer: AIOKafkaConsumer) -> None:
         reminded = monotonic()
@@ -107,11 +114,24 @@ class Notifier:
             # One partition after the other, what happened at once would not overlap.
             for record in merge(*batches.values(), key=lambda record: record.timestamp):
                 await self._take(record)
-            if batches:
+            is_due = monotonic() - reminded >= _REMIND_SECONDS
+            if batches or is_due:  # brokers forget a commit that is not renewed
                 await self._commit(consumer)
-            if monotonic() - reminded >= _REMIND_SECONDS:
+            self._widen(consumer)
+            if is_due:
                 reminded = monotonic()
                 await self._channel.remind([each for each in self._notices.open if each.told])
+
+    def _widen(self, consumer: AIOKafkaConsumer) -> None:
+        """Read partitions that were added, too, from their first message."""
+        topic = self._settings.anomalies_topic
+        known = consumer.partitions_for_topic(topic) or ()
+        added = {TopicPartition(topic, number) for number in known} - self._next.keys()
+        if added:
+            self._next |= dict.fromkeys(added, 0)
+            self._told |= dict.fromkeys(added, 0)
+            self._assign(consumer)
+            logger.info("reading %s with %d partitions", topic, len(self._next))
 
     async def _take(self, record: KafkaRecord) -> None:
         tp = TopicPartition(record.topic, record.partition)
@@ -119,14 +139,16 @@ class Notifier:
         event = event_of(await self._read(record))
         if event is None:
             return
-        news = self._notices.add(event)
+        former = self._notices.ended_by(event)
+        found = [self._notices.add(each) for each in (former, event) if each is not None]
         still_open = {key for notice in self._notices.open for key in notice.events}
         self._began.setdefault(event.key, (tp, record.offset))
         self._began = {key: at for key, at in self._began.items() if key in still_open}
-        if news is not None and record.offset >= self._told[tp]:
-            await self._channel.tell(news)
-            told = (self._channel.name, news.state, news.notice.title, news.notice.severity)
-            logger.info("%s told, %s: %s, %s", *told)
+        for news in found:
+            if news is not None and record.offset >= self._told[tp]:
+                await self._channel.tell(news)
+                told = (self._channel.name, news.state, news.notice.title, news.notice.severity)
+                logger.info("%s told, %s: %s, %s", *told)
 
     async def _read(self, record: KafkaRecord) -> KafkaRecord:
         """Return a message as JSON; wait for a registry that is to be asked for its schema."""

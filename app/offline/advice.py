@@ -43,6 +43,8 @@ _DAY = 86_400_000
 # The lowest hundredth of either log does not count: a few faults would outweigh all else.
 _LOWEST = 0.01
 _STRETCHES = 20
+# One in so many times may be wrong at either end.
+_OUTER = 100
 
 
 class Gain(NamedTuple):
@@ -97,16 +99,24 @@ class Advisor:
         What is given: nothing that it says is changed.
     told
         Hears of each trial before it is made.
+    partitions
+        How many partitions the log has; None for those of the records.
     """
 
     def __init__(
-        self, records: Sequence[KafkaRecord], settings: Settings, told: Callable[[str], None]
+        self,
+        records: Sequence[KafkaRecord],
+        settings: Settings,
+        told: Callable[[str], None],
+        partitions: int | None = None,
     ) -> None:
         self._records = records
-        documents = [each for r in records if isinstance(each := parsed(r.value), dict)]
-        self._columns = {column.name: column for column in columns_of(documents)}
+        found = [(each, r.timestamp) for r in records if isinstance(each := parsed(r.value), dict)]
+        columns = columns_of([each for each, _ in found], [time for _, time in found])
+        self._columns = {column.name: column for column in columns}
         self._settings, self._given = settings, Settings()
         self._told = told
+        self._partitions = partitions
         self._choices: list[Choice] = []
         numbers = sum(column.kind in NUMERIC for column in self._columns.values())
         self._least = LEAST_GAIN * numbers
@@ -259,15 +269,14 @@ class Advisor:
             self._try("transforms", tuple((name, "log") for name in skewed), "transforms = log")
 
     def _seasons(self) -> None:
-        times = self._times()
-        if len(times) > 0 and times[-1] - times[0] >= SEASON_DAYS * _DAY:
+        if _span(self._times(self._records)) >= SEASON_DAYS * _DAY:
             self._try("seasons", "UTC", "seasons = UTC")
 
-    def _times(self) -> list[int]:
-        """Return the times of the records in milliseconds, in order."""
-        times = [record.timestamp for record in self._records]
+    def _times(self, records: Sequence[KafkaRecord]) -> list[int]:
+        """Return the times of records in milliseconds, in order."""
+        times = [record.timestamp for record in records]
         if self._settings.time is not None:
-            times = TimeReader(self._settings.time).read(self._records)
+            times = TimeReader(self._settings.time).read(records)
         return sorted(time for time in times if time is not None)
 
     def _history(self) -> None:
@@ -275,13 +284,24 @@ class Advisor:
 
     def _alarm_rate(self, alerts: float) -> None:
         """Choose the rate at which usual records alarm so often a day."""
-        times = self._times()
-        if len(times) < 2 or times[-1] == times[0]:
+        a_day = self._records_a_day()
+        if a_day == 0.0:
             self._choose("alarm_rate", None, "the records have no times", advised=False)
             return
-        a_day = len(times) * _DAY / (times[-1] - times[0])
         rate = float(f"{min(max(alerts / a_day, 1e-6), 0.05):.1g}")
         self._choose("alarm_rate", rate, f"{alerts:g} of {a_day:,.0f} usual records a day")
+
+    def _records_a_day(self) -> float:
+        """Return how many records come in a day, 0 if they have no times.
+
+        A partition without records here was not read: it has as many as another one.
+        """
+        rates = []
+        for _, records in groupby(self._records, key=lambda record: record.partition):
+            times = self._times(list(records))
+            span = _span(times)
+            rates.append((len(times) - 1) * _DAY / span if span > 0.0 else 0.0)
+        return float(np.mean(rates or [0.0])) * max(len(rates), self._partitions or 0)
 
     def _learner(self) -> None:
         """Tell what the other learner would bring: its likelihoods are higher, not its alarms."""
@@ -289,6 +309,17 @@ class Advisor:
         gain = self._gain(self._settings, stacked, "learner.kind = stacked")
         why = f"{gain} nats a record; for likelihoods and forecasts, alarms rank no better"
         self._choose("learner.kind", "stacked", why, advised=False)
+
+
+def _span(times: Sequence[int]) -> float:
+    """Return how long sorted times last, whatever the first and last hundredth of them are.
+
+    A single clock may be wrong by years.
+    """
+    if len(times) < 2:
+        return 0.0
+    first, last = len(times) // _OUTER, len(times) - 1 - len(times) // _OUTER
+    return (times[last] - times[first]) * (len(times) - 1) / (last - first)
 
 
 def is_skewed(column: Column) -> bool:

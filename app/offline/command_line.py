@@ -17,7 +17,7 @@ from faust_oslrau.topics import KafkaRecord
 
 from .input_files import InputFile, JoinedInput, open_input
 from .log_schemas import LogSchemas
-from .logs import Process, read_file, read_topic
+from .logs import Process, read_file, read_topic, topic_partitions
 from .partitioner import MOST_PARTITIONS
 from .progress import Report
 from .replay import Tell
@@ -87,6 +87,12 @@ class Log:
         if self.schemas is None:
             return records
         return self.schemas.translator(records[0].topic, records[0].partition).translate(records)[0]
+
+    def count_partitions(self) -> int:
+        """Return how many partitions the topic has, or rows of files are spread over."""
+        if self.source is not None:
+            return self.partitions
+        return asyncio.run(topic_partitions(self.topic, self.settings))
 
     def read(self, process: Process, report: Report) -> None:
         """Process the whole log, in lists of records of one partition."""

@@ -41,7 +41,7 @@ class LogSchemas:
     def translator(self, topic: str, partition: int) -> Translator:
         """Return the translator of a partition."""
         settings = self._settings
-        new = Translator(settings.format, settings.max_record_bytes)
+        new = Translator(settings.format, settings.max_message_bytes)
         return self._translators.setdefault((topic, partition), new)
 
     async def load(self, tp: TopicPartition, topic_id: str | None) -> None:

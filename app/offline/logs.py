@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext
+from time import monotonic
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from faust_oslrau.app.errors import BrokerError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
@@ -24,6 +25,8 @@ from .progress import Report
 # Records between two progress reports.
 _CHUNK = 4096
 _POLL_MS = 1000
+# How long the broker may return nothing before it counts as gone.
+_SILENT_SECONDS = 30.0
 
 Process = Callable[[Sequence[KafkaRecord]], None]
 """Takes the next records of one partition."""
@@ -78,14 +81,13 @@ async def read_topic(
     Raises
     ------
     BrokerError
-        The broker is unavailable.
+        The broker is unavailable, or goes away.
     RegistryError
         The registry is to be asked for a schema, and does not answer.
     TopicError
         The topic is missing, or no longer has the offset `start`.
     """
-    async with connected_admin(settings) as admin:
-        partitions = await partition_count(admin, topic)
+    partitions = await topic_partitions(topic, settings)
     consumer = AIOKafkaConsumer(
         **client_arguments(settings),
         isolation_level="read_committed",
@@ -112,6 +114,12 @@ async def read_topic(
                 report(n, 1 - left / total)
         except KafkaError as error:
             raise BrokerError(f"topic {topic}: {error!r}") from error
+
+
+async def topic_partitions(topic: str, settings: Settings) -> int:
+    """Return how many partitions a topic has; raises as `read_topic`."""
+    async with connected_admin(settings) as admin:
+        return await partition_count(admin, topic)
 
 
 _Ranges = dict[TopicPartition, tuple[int, int]]
@@ -144,10 +152,16 @@ async def _read(consumer: AIOKafkaConsumer, ranges: _Ranges) -> AsyncIterator[li
     for tp, (first, last) in ranges.items():
         consumer.assign([tp])  # or the others would be fetched, too, and kept
         consumer.seek(tp, first)
-        while ranges[tp][0] < last:
+        deadline = monotonic() + _SILENT_SECONDS
+        while (start := ranges[tp][0]) < last:
             fetched = await consumer.getmany(tp, timeout_ms=_POLL_MS, max_records=_CHUNK)
             # The position also passes transaction markers and compacted records.
-            ranges[tp] = (min(await consumer.position(tp), last), last)
+            position = min(await consumer.position(tp), last)
+            ranges[tp] = (position, last)
             records = [record for record in fetched.get(tp, ()) if record.offset < last]
             if records:
                 yield records
+            if position > start:
+                deadline = monotonic() + _SILENT_SECONDS
+            elif monotonic() > deadline:
+                raise KafkaTimeoutError(f"{tp} returns no records from {start} to {last}")

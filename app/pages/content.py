@@ -15,7 +15,6 @@ from faust_oslrau.learner import NetworkLearner
 
 from . import health
 from .answers import Answer, json_answer, refusal, text_answer
-from .entity_search import search_entities
 from .field_course import field_course
 from .incident_search import Address, find_incident
 from .limits import SharedPages
@@ -29,6 +28,8 @@ _SHARE = 0.1
 _WAITING_SHARE = 0.5
 # Whatever the number of readers, they see the state of at most a second ago.
 _SECONDS = 1.0
+# More than a reader looks through; a longer part of the name finds fewer.
+_MOST_ENTITIES = 20
 
 _BAD_SINCE = refusal(400, "since: expected whole seconds since 1970")
 _NO_ENTITY = refusal(404, "no such entity in this partition")
@@ -129,7 +130,7 @@ class PageContent:
         chosen, part = self._chosen(request), request.query.get("name", "")
 
         async def make() -> Answer:
-            return json_answer({"entities": await search_entities(chosen, part)})
+            return json_answer({"entities": await _entities(chosen, part)})
 
         return await self._searches.get((_names(chosen), part), make)
 
@@ -140,7 +141,7 @@ class PageContent:
     async def incident_page(self, request: Request) -> Answer:
         """Return the page at `/` as it begins with an incident, or a sentence if there is none."""
         found = await self._incident(Address(*(request.match_info[n] for n in Address._fields)))
-        return Answer(*incident_file()) if found.status == 200 else found
+        return incident_file() if found.status == 200 else found
 
     async def live(self, request: Request) -> Answer:
         """Return what partitions did since a moment, all of them if the request names none."""
@@ -156,8 +157,8 @@ class PageContent:
 
     async def file(self, request: Request) -> Answer:
         """Return a file of the page at `/`."""
-        file = page_file(request.match_info.get("name", "index.html"))
-        return refusal(404, "no such page") if file is None else Answer(file.content, file.headers)
+        name = request.match_info.get("name", "index.html")
+        return page_file(name) or refusal(404, "no such page")
 
     async def _incident(self, address: Address) -> Answer:
         async def make() -> Answer:
@@ -178,6 +179,16 @@ class PageContent:
             if query.get("topic", tp.topic) == tp.topic
             and query.get("partition", str(tp.partition)) == str(tp.partition)
         ]
+
+
+async def _entities(chosen: list[HeldPartition], part: str) -> list[dict[str, Any]]:
+    """Return some entities whose name has a part, those with exactly this name first."""
+    found = [
+        partition.tp._asdict() | {"entity": name}
+        for partition in chosen
+        for name in await partition.search_entities(part, _MOST_ENTITIES)
+    ]
+    return sorted(found, key=lambda each: each["entity"] != part)[:_MOST_ENTITIES]
 
 
 async def _network(chosen: list[HeldPartition], *, as_dot: bool) -> Answer:

@@ -17,9 +17,7 @@ def liveness(runtime: Runtime) -> str | None:
     """Return why the worker counts as dead: records wait and none has moved for long."""
     if runtime.assignment is None:
         return None
-    held = runtime.assignment.held.values()
-    # A restart would not help where schemas are awaited.
-    waiting = sum(partition.lag or 0 for partition in held if not partition.awaits_schemas)
+    waiting = runtime.assignment.waiting
     seconds = time.monotonic() - runtime.assignment.last_progress
     if waiting and seconds > _STALL_SECONDS:
         return f"{waiting} records wait and none has moved for {seconds:.0f} s"

@@ -49,7 +49,7 @@ class LiveColumns:
         return {name: list(column) for name, column in zip(_Row._fields, columns, strict=True)}
 
     async def _compute(self, since: int, until: int) -> None:
-        self._rows = {s: row for s, row in self._rows.items() if s >= until - SECONDS}
+        self._rows = {s: row for s, row in self._rows.items() if until - SECONDS <= s < until}
         missing = [second for second in range(since, until) if second not in self._rows]
         step = max(1, _MERGED_AT_ONCE // max(1, len(self.parts)))
         while missing:

@@ -20,7 +20,7 @@ from faust_oslrau.learner.stream import WARM_UP
 
 from .live_columns import LiveColumns
 
-_STARTED = int(time.time())
+_BEGAN = time.monotonic()
 # Of all partitions together. The page shows six anomalies, and drift events as marks in a chart.
 _ANOMALY_BYTES = 256 * 1024
 _INCIDENT_BYTES = 256 * 1024
@@ -53,7 +53,8 @@ class LiveState:
         is known. NaN stands for what is not known.
         """
         until = int(time.time())
-        since = min(max(moment, until - SECONDS, _STARTED), until)
+        known = min(SECONDS, int(time.monotonic() - _BEGAN))
+        since = min(max(moment, until - known), until)
         settings, parts = self._runtime.settings, [p.metrics.history for p in chosen]
         seconds = await self._columns_of(chosen).between(since, until)
         anomalies = _latest([part.anomalies for part in parts], since, until)
@@ -142,9 +143,12 @@ def _latest(parts: Iterable[Sequence[Noted]], since: int, until: int) -> Iterato
 
 
 def _incidents(parts: Iterable[History], since: int, until: int) -> list[orjson.Fragment]:
-    """Return the incidents of which there is news, the most urgent first, as many as fit."""
+    """Return the incidents of which there is news, the most urgent first, as many as fit.
+
+    All of them are news to who knows none, also those noted before the clock was set back.
+    """
     found = chain.from_iterable(part.incidents for part in parts)
-    news = [incident for incident in found if since <= incident.noted < until]
+    news = [incident for incident in found if since <= 0 or since <= incident.noted < until]
     room, contents = _INCIDENT_BYTES, []
     for incident in most_urgent(news, _INCIDENTS):
         contents.append(orjson.Fragment(incident.as_json()))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+
+from .answers import Answer
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 # The page runs its own scripts and asks its own worker, nothing and nobody else.
@@ -20,31 +22,23 @@ _HEADERS = {
 }
 
 
-class PageFile(NamedTuple):
-    """What to answer with."""
-
-    content: bytes
-    headers: dict[str, str]
-
-
-def page_file(name: str) -> PageFile | None:
+def page_file(name: str) -> Answer | None:
     """Return a file of the page, None where there is none of that name."""
     return _page_files().get(name)
 
 
 @cache
-def incident_file() -> PageFile:
+def incident_file() -> Answer:
     """Return the page as it is at the address of an incident, below `/`."""
-    content, headers = _page_files()["index.html"]
-    return PageFile(content.replace(b"<head>", b'<head>\n  <base href="../../../">', 1), headers)
+    page = _page_files()["index.html"]
+    based = page.content.replace(b"<head>", b'<head>\n  <base href="../../../">', 1)
+    return replace(page, content=based)
 
 
 @cache
-def _page_files() -> dict[str, PageFile]:
+def _page_files() -> dict[str, Answer]:
     folder = files(__package__) / "static"
-    return {
-        file.name: PageFile(file.read_bytes(), _headers(file.name)) for file in folder.iterdir()
-    }
+    return {file.name: Answer(file.read_bytes(), _headers(file.name)) for file in folder.iterdir()}
 
 
 def _headers(name: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from aiokafka.errors import KafkaError
@@ -102,6 +102,23 @@ class Assignment:
         self._opening: set[asyncio.Task[None]] = set()
         self._parked: dict[TP, HeldPartition] = {}
         self._without_outputs: frozenset[TP] = frozenset()
+
+    @property
+    def waiting(self) -> int:
+        """How many records wait, as far as is known.
+
+        Without those of partitions that await schemas: for these a restart would not help.
+        """
+        held = self.held.values()
+        return sum(partition.lag or 0 for partition in held if not partition.awaits_schemas)
+
+    def set_lags(self, lags: Mapping[TP, int]) -> None:
+        """Record how many records of some logs are unread."""
+        for tp, records in lags.items():
+            if tp in self.held:
+                self.held[tp].set_lag(records)
+        if not self.waiting:
+            self.last_progress = time.monotonic()
 
     def assigned(self, partitions: frozenset[TP]) -> None:
         """Open exactly these partitions; those held before the rebalance keep their state."""
@@ -319,6 +336,7 @@ class Assignment:
             if not partition.awaits_schemas
         }
         await self._consumer.read_from(positions)
+        self.last_progress = time.monotonic()
 
     async def _process(self, partition: HeldPartition, batches: list[RecordBatch]) -> None:
         """Process the batches that have come by the time when those before them are done."""

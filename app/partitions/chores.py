@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterator
 
 from aiokafka.errors import KafkaError
@@ -16,11 +17,10 @@ from faust_oslrau.app.settings import Settings
 
 from .activity import Activity
 from .assignment import Assignment
-from .differing_fields import DifferingFields
 from .freed_memory import return_freed_memory
 from .log_changes import find_recreated
+from .neighbours import DifferingFields, SharedEntities
 from .past_incidents import PastIncidents
-from .shared_entities import SharedEntities
 
 logger = logging.getLogger(__name__)
 
@@ -121,9 +121,7 @@ class Chores:
             logger.debug("could not measure the lag: %r", error)
             return
         self._contact.mark_answer()
-        for tp, records in lags.items():
-            if tp in self._assignment.held:
-                self._assignment.held[tp].set_lag(records)
+        self._assignment.set_lags(lags)
 
     async def _return_memory(self) -> None:
         await asyncio.to_thread(return_freed_memory)
@@ -136,8 +134,13 @@ class Chores:
         """Read the past incidents of opened partitions, one partition after the other."""
         for tp, partition in list(self._assignment.held.items()):
             history = partition.metrics.history
-            if not history.knows_past_incidents:
-                history.add_past_incidents(await self._past.read(tp))
+            if history.knows_past_incidents:
+                continue
+            events = await self._past.read(tp)
+            async with partition.lock:  # then what is open after the last record is known
+                history.add_past_incidents(events)
+                if partition.next_offset >= partition.emit_from:  # else some may open again
+                    history.incidents.close_others(partition.metrics.open, time.time())
 
     async def _tell_of_activity(self) -> None:
         self._activity.tell([held.metrics for held in self._assignment.held.values()])

@@ -52,14 +52,19 @@ class FieldLog:
             self._tell_of_empty()
 
     def _tell_of_wrong_types(self, block: ProcessedBlock) -> None:
-        new = sorted(block.wrong_types.keys() - self._wrong)
+        new = block.wrong_types.keys() - self._wrong
         self._wrong.update(new)
-        if new:
-            logger.warning(
-                "%s/%d: no number in %s: its contents of other types count as missing",
-                *(*self._tp, listed(new)),
-                extra=at(self._tp),
+        counts = new & self._pipeline.chosen_counts
+        if others := listed(sorted(new - counts)):
+            self._warn(f"no number in {others}: its contents of other types count as missing")
+        if counts:
+            self._warn(
+                f"the first records of {listed(sorted(counts))} look like counts, and what is none "
+                "counts as missing: if they are numbers, say so in kinds"
             )
+
+    def _warn(self, what: str) -> None:
+        logger.warning("%s/%d: %s", *self._tp, what, extra=at(self._tp))
 
     def _tell_of_empty(self) -> None:
         if self.empty:

@@ -132,6 +132,7 @@ class HeldPartition(PartitionQueries):
         self._next_fields = FieldLog(tp, successor.pipeline) if successor else self.fields
         self.metrics = metrics
         self.schedule = schedule
+        metrics.begin_anew()  # they may be of another model, of a topic that was recreated since
         self.metrics.open = pipeline.open_incidents
         self.metrics.successor_records_left = successor.records_left if successor else 0
         self._measured_at = 0
@@ -355,8 +356,11 @@ class HeldPartition(PartitionQueries):
 
 
 def ages(block: ProcessedBlock) -> NDArray[np.float64]:
-    """Return the ages (m,) of the scored records in seconds; NaN without a timestamp."""
-    return time.time() - block.timestamps / 1000
+    """Return the ages (m,) of the scored records in seconds; NaN without a timestamp.
+
+    A record from a clock that is ahead is new: Prometheus takes a falling sum for a restart.
+    """
+    return np.maximum(time.time() - block.timestamps / 1000, 0)
 
 
 def network_size(learner: NetworkLearner) -> NetworkSize:

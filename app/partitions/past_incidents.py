@@ -112,7 +112,8 @@ def _event(value: bytes | None, tp: TP) -> dict[str, Any] | None:
         return None
     try:
         event = orjson.loads(value)
-    except orjson.JSONDecodeError:
+        orjson.dumps(event)  # deeply nested messages can be read, but not written again
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
     return event if _is_event(event, tp) else None
 
@@ -124,7 +125,9 @@ def _is_event(event: Any, tp: TP) -> bool:
         and event.get("event") == "incident"
         and (event.get("topic"), event.get("partition")) == tp
         and isinstance(event.get("incident"), str)
+        and isinstance(event.get("state"), str)
         and isinstance(event.get("offset"), int)
         and isinstance(event.get("opened_timestamp", ""), int | None)
         and isinstance(event.get("contributions", []), list)
+        and all(isinstance(blamed, dict) for blamed in event.get("contributions", []))
     )

@@ -61,7 +61,7 @@ class SchemaDesk:
             The acceptances cannot be read.
         """
         self._read_with[tp] = self._producers.of(tp).opening
-        translator = Translator(self._settings.format, self._settings.max_record_bytes)
+        translator = Translator(self._settings.format, self._settings.max_message_bytes)
         translator.accept(await self._log.load(tp, topic_id))
         return translator
 

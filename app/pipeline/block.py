@@ -94,7 +94,7 @@ class ProcessedBlock:
     sends_records
         Whether the anomalies topic gets the anomalous records.
     wrong_types
-        The number of contents of another type that counted as missing, by field.
+        The number of contents that counted as missing, by field.
     rows
         The values (m, d) of the scored records; NaN = missing.
     entity_events

@@ -26,7 +26,7 @@ def new_choice(settings: Settings) -> FieldChoice:
     kinds = {field: Kind.NUMBER.value for table in tables for field, _ in table}
     roles = {settings.entity: "the entity", settings.time: "the time"}
     never_chosen = {field: role for field, role in roles.items() if field not in (None, KEY)}
-    return FieldChoice(settings.max_record_bytes, kinds | dict(settings.kinds), never_chosen)
+    return FieldChoice(settings.max_message_bytes, kinds | dict(settings.kinds), never_chosen)
 
 
 def new_decoder(
@@ -39,14 +39,17 @@ def new_decoder(
     """Return a partition's decoder, which rejects values outside the domain of a transform.
 
     The last `n_categories` fields are categories, and `counts` counts, whatever the settings say.
+    Records chose the others of these: as nobody said that they are counts, none is refused for it.
     """
-    kinds = dict(settings.kinds) | dict.fromkeys(counts, Kind.COUNT)
+    named = dict(settings.kinds)
+    kinds = named | dict.fromkeys(counts, Kind.COUNT)
     kinds |= dict.fromkeys(fields[len(fields) - n_categories :], Kind.CATEGORY)
     bounds = {field: LOWER_BOUNDS[name] for field, name in settings.transforms}
     bounds |= {f: LOWER_BOUNDS[kind] for f, kind in kinds.items() if kind == Kind.COUNT}
     return FeatureDecoder(
-        fields, settings.max_record_bytes, bounds, kinds, texts,
+        fields, settings.max_message_bytes, bounds, kinds, texts,
         takes_wrong_types=settings.wrong_type == "missing",
+        lenient=[field for field in counts if field not in named],
     )  # fmt: skip
 
 
@@ -69,7 +72,7 @@ def new_scorer(
         least=by_column(settings.least),
         n_categories=n_categories,
         max_entities=None if settings.entity is None else settings.max_entities,
-        max_former_entities=settings.max_former_entities,
+        max_former_entities=settings.max_entities,
         history=settings.history,
         seasons=settings.seasons,
         adapt_after=settings.adapt_after,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from faust_oslrau.learner import EntityProfile
-from faust_oslrau.topics import aspect_data
+
+from .events import aspect_data
 
 # Beside the name of a field. The first ones are those of the entity.
 _COLUMNS = (

@@ -45,4 +45,5 @@ class FirstRecords:
 
     def chosen(self) -> ChosenFields:
         """Return the fields that the records so far choose."""
-        return self._choice.choose([record.value for record in self.records])
+        values = [record.value for record in self.records]
+        return self._choice.choose(values, [record.timestamp for record in self.records])

@@ -23,18 +23,21 @@ from faust_oslrau.topics import (
     OutMessage,
     dead_letter,
     encode_anomaly,
-    encode_drift,
-    encode_entity_event,
-    encode_field_change,
-    encode_incident,
-    encode_rate_change,
     encode_scores,
-    encode_silence,
     out_messages,
     trace_of,
 )
 from faust_oslrau.topics.cloud_events import event_headers, source_address
 from faust_oslrau.topics.shortening import shortened
+
+from .events import (
+    encode_drift,
+    encode_entity_event,
+    encode_field_change,
+    encode_incident,
+    encode_rate_change,
+    encode_silence,
+)
 
 Timed = tuple[KafkaRecord, int | None]
 """A record, and when it happened, in milliseconds since 1970 (UTC)."""
@@ -86,14 +89,13 @@ class Messages:
 
     def drift(self, record: Timed, change: Change) -> OutMessage:
         """Return the drift event that this record triggered."""
-        value = encode_drift(self._source(*record), change.statistic, change.records)
+        value = encode_drift(self._source(*record), change)
         return self._event(record, value, "drift")
 
     def incident(self, record: Timed, event: IncidentEvent, columns: Columns) -> OutMessage:
         """Return the event of an incident that this record opened, updated or closed."""
-        source, incident = self._source(*record), event.incident
-        value = encode_incident(source, event.state, incident, event.blame, columns)
-        return self._event(record, value, "incident", event.state, incident.entity)
+        value = encode_incident(self._source(*record), event, columns)
+        return self._event(record, value, "incident", event.state, event.incident.entity)
 
     def entity(self, record: Timed, event: EntityEvent, fields: Sequence[str]) -> OutMessage:
         """Return the event of an entity that this record completed."""

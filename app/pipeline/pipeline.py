@@ -186,6 +186,12 @@ class PartitionPipeline:
         return None if decoder is None else decoder.fields
 
     @property
+    def chosen_counts(self) -> frozenset[str]:
+        """Names of the columns that are counts because records look like it."""
+        decoder = self._reader.decoder
+        return frozenset() if decoder is None else decoder.lenient
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """Names of the columns that are numbers."""
         return tuple(self._reader.columns.numbers)

@@ -315,16 +315,6 @@ class Settings(Section):
         return self.events or ()
 
     @property
-    def max_former_entities(self) -> int:
-        """Most entities that gave way whose levels and scales are kept."""
-        return self.max_entities
-
-    @property
-    def max_record_bytes(self) -> int:
-        """Size of the largest record that is scored."""
-        return self.max_message_bytes
-
-    @property
     def max_output_bytes(self) -> int:
         """Size of the largest message for the anomalies and dead-letter topics."""
         return self.max_message_bytes + _MESSAGE_ROOM

@@ -91,6 +91,17 @@ def some(*names: str) -> ValueType:
     return ValueType("some of " + ", ".join(names), read)
 
 
+def named(names: Sequence[str], example: str) -> ValueType:
+    """Return the type of fields with one of these names each, in the order of the fields."""
+
+    def read(value: Any) -> tuple[tuple[str, str], ...]:
+        found = {_read_field(field): name.strip() for field, name in pairs(value).items()}
+        _require(all(name in names for name in found.values()))
+        return tuple(sorted(found.items()))
+
+    return ValueType(f"fields with one of {', '.join(names)} each, such as {example}", read)
+
+
 def optional(value_type: ValueType) -> ValueType:
     """Return the type that also accepts None; in the environment it is written as `none`."""
 
@@ -152,29 +163,10 @@ def _read_snapshots(value: Any) -> str:
     return str(value)
 
 
-def _read_transforms(value: Any) -> tuple[tuple[str, str], ...]:
-    return _read_named(value, TRANSFORM_NAMES)
-
-
-def _read_kinds(value: Any) -> tuple[tuple[str, str], ...]:
-    return _read_named(value, KIND_NAMES)
-
-
-def _read_directions(value: Any) -> tuple[tuple[str, str], ...]:
-    return _read_named(value, SIDE_NAMES)
-
-
 def _read_distances(value: Any) -> tuple[tuple[str, float], ...]:
     """Return fields with a positive number each, in the order of the fields."""
     found = {_read_field(field): float(number) for field, number in pairs(value).items()}
     _require(all(0.0 < number < math.inf for number in found.values()))
-    return tuple(sorted(found.items()))
-
-
-def _read_named(value: Any, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return fields with one of some names each, in the order of the fields."""
-    found = {_read_field(field): name.strip() for field, name in pairs(value).items()}
-    _require(all(name in names for name in found.values()))
     return tuple(sorted(found.items()))
 
 
@@ -292,15 +284,9 @@ SNAPSHOTS = ValueType(
     "topic:NAME, folder:PATH, s3://BUCKET/PREFIX, the same with gs:// or az://, or off",
     _read_snapshots,
 )
-TRANSFORMS = ValueType(
-    f"fields with one of {', '.join(TRANSFORM_NAMES)} each, such as latency=log1p", _read_transforms
-)
-KINDS = ValueType(
-    f"fields with one of {', '.join(KIND_NAMES)} each, such as service=category", _read_kinds
-)
-DIRECTIONS = ValueType(
-    f"fields with one of {', '.join(SIDE_NAMES)} each, such as latency=high", _read_directions
-)
+TRANSFORMS = named(TRANSFORM_NAMES, "latency=log1p")
+KINDS = named(KIND_NAMES, "service=category")
+DIRECTIONS = named(SIDE_NAMES, "latency=high")
 DISTANCES = ValueType("fields with a positive number each, such as latency=20", _read_distances)
 SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h", _read_spans)
 WINDOW = ValueType("a time from 1s to 1h such as 30s or 1m", _read_window)

@@ -63,7 +63,8 @@ def learn(
         if not evaluated:
             evaluate(pools, block, m, values, value_rows, end)
         segments = np.empty(m * (deepest(Z.shape[0]) + 1), np.int64)
-        segments[:m] = np.arange(m)
+        for i in range(m):
+            segments[i] = i
         oslrau(pools, MiniBatch(block, values, segments, m, complete), tasks, rule)
         start += m
     return start

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state_schema import Entry, counts, read
 from faust_oslrau.learner.vector.blocks import row_sums
 
@@ -104,8 +105,7 @@ class Categories:
     """
 
     def __init__(self, c: int) -> None:
-        if not 0 < c <= MOST_FIELDS:
-            raise InvalidParameterError(f"n_categories = {c}: expected at most {MOST_FIELDS}")
+        require(0 < c <= MOST_FIELDS, "n_categories", c, f"from 1 to {MOST_FIELDS}")
         self.values = Values(c)
         self.parent = np.full(c, NONE)
         self.alone = False
@@ -131,7 +131,7 @@ class Categories:
 
     def average(self, rows: FloatArray) -> CategoricalRows:
         """Return rows (m, d + c) as ``take`` would return them now."""
-        X, slots = self.numbers(rows), self.values.slots(self._codes(rows))
+        X, slots = self.numbers(rows), self._told[self.values.slots(self._codes(rows))]
         if self._levels.n_fields != X.shape[1]:
             self._begin(X.shape[1])
         units, log_slope = self._units.of(slots, self._number_parents)
@@ -200,8 +200,9 @@ class Categories:
         return result
 
     def slots_of(self, f: int) -> IntArray:
-        """Return the slots of a field's values, its rest first."""
-        return np.flatnonzero(self.values.field == f)
+        """Return the slots of a field's values that are told apart, its rest first."""
+        own = self._told[:-1] == np.arange(len(self._joint))
+        return np.flatnonzero((self.values.field == f) & own)
 
     @property
     def has_pending(self) -> bool:
@@ -279,14 +280,19 @@ class Categories:
     def _derive(self) -> None:
         """Derive from the counts what probabilities and units are made of."""
         once = (self._joint >= SEEN) & (self._joint < TWICE)
-        count = self._joint.diagonal().copy()
+        self._told = self.values.told_apart(self._joint.diagonal())
+        joint, told = self._joint, self._told[:-1]
+        if (told != np.arange(len(told))).any():
+            joint = np.zeros_like(self._joint)
+            np.add.at(joint, np.ix_(told, told), self._joint)
+        count = joint.diagonal().copy()
         # the rests, with what was not seen yet
         count[: self.c] += 1.0 + self._by_field(once.diagonal()[None, :])[0]
         marginal = count / self._by_field(count[None, :])[0, self.values.field]
         order = np.argsort(-depths(self.parent), kind="stable")
         self._tables = Tables(
             self.values.field, self.parent, order, marginal,
-            self._joint, self._by_field(self._joint), 1.0 + self._by_field(once),
+            joint, self._by_field(joint), 1.0 + self._by_field(once),
         )  # fmt: skip
         self._units: Units = self._levels.units(self.values.field, self._number_parents)
 

@@ -61,6 +61,15 @@ class Values:
             result[:, f] = np.where(np.isnan(column), MISSING, found)
         return result
 
+    def told_apart(self, count: FloatArray) -> IntArray:
+        """Return by which slot each slot's value goes (s + 1,), given its records (s,).
+
+        The rest's until it has come as often as the one whose place it took: of many values alike,
+        one that has just a place would be taken for a rare one. The last one is `MISSING`.
+        """
+        own = np.arange(len(self.field))
+        return np.append(np.where(2.0 * count >= self._sketch, own, self.field), MISSING)
+
     def learn(self, codes: FloatArray) -> IntArray:
         """Count the values (m, c) of a learning batch, and give slots to new ones.
 

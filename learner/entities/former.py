@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
+from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state_schema import Entry, read
 
 from .roster import keys_of, packed_keys
@@ -37,8 +38,7 @@ class FormerEntities:
     """
 
     def __init__(self, limit: int) -> None:
-        if limit < 0:
-            raise InvalidParameterError(f"max_former_entities = {limit}: expected at least 0")
+        require(limit >= 0, "max_former_entities", limit, "at least 0")
         self.limit = limit
         self._of: dict[Key, Former] = {}  # in the order in which they gave way
 

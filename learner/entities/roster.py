@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
-from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError, StateError
+from faust_oslrau.learner.errors import InvalidInputError, StateError
 from faust_oslrau.learner.keys import Key
+from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import Entry, read
 
@@ -62,8 +63,7 @@ class Roster:
     """
 
     def __init__(self, limit: int) -> None:
-        if limit < 1:
-            raise InvalidParameterError(f"max_entities = {limit}: expected at least 1")
+        require(limit >= 1, "max_entities", limit, "at least 1")
         self.limit = limit
         self.evicted = 0
         self.newcomers: list[Newcomer] = []

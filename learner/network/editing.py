@@ -240,15 +240,18 @@ def copy_nodes(
 @kernel
 def move_scopes(nodes: Array, n: int, n_variables: int, old: Array, new: Array) -> int:
     """Copy the scopes of ``nodes[:n]``, each once, to behind the variables; return the end."""
-    moved = np.full(len(old), NIL)
-    moved[:n_variables] = np.arange(n_variables)
-    new[:n_variables] = old[:n_variables]
+    moved = np.empty(len(old), np.int64)
+    for i in range(len(old)):
+        moved[i] = i if i < n_variables else NIL
     top = n_variables
+    for i in range(top):
+        new[i] = old[i]
     for i in range(n):
         start, k = nodes[i]["scope"], nodes[i]["n_scope"]
         if moved[start] == NIL:
             moved[start] = top
-            new[top : top + k] = old[start : start + k]
+            for j in range(k):
+                new[top + j] = old[start + j]
             top += k
         nodes[i]["scope"] = moved[start]
     return top
@@ -263,7 +266,8 @@ def move_statistics(nodes: Array, n: int, old: Array, new: Array) -> int:
         if start == NIL:
             continue
         length = statistics_length(nodes[i]["kind"], k)
-        new[top : top + length] = old[start : start + length]
+        for j in range(length):
+            new[top + j] = old[start + j]
         nodes[i]["stats"] = top
         top += length
     return top

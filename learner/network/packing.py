@@ -11,6 +11,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays
 from faust_oslrau.learner.errors import InvalidNetworkError, StateError
+from faust_oslrau.learner.state_schema import Entry, read
 
 from .editing import add_edge, new_node, take_statistics
 from .layout import (
@@ -34,24 +35,25 @@ from .leaves import refresh_leaf, refresh_multivariate
 from .structure import Network
 from .validity import LARGEST_NUMBER, require
 
-TYPES = {
-    "kind": "|i1",
-    "n_children": "<i4",
-    "weight": "<f8",
-    "count": "<f8",
-    "leaf_size": "<i4",
-    "leaf_scope": "<i4",
-    "observed": "<f8",
-    "mean": "<f8",
-    "variance": "<f8",
-    "statistics": "<f8",
-    "changes": "<i8",
-    "background": "<i8",
-}
-"""The arrays of a packed network."""
-
 CHANGES = [MIXTURES, MULTIVARIATE_LEAVES, MERGES_DENIED]
 """Slots of the header that outlive packing."""
+
+SCHEMA = {
+    "kind": Entry(("n",), min(KIND_NAMES), max(KIND_NAMES), "|i1"),
+    "n_children": Entry(("n",), 0, dtype="<i4"),
+    "weight": Entry(("n",)),
+    "count": Entry(("n",)),
+    "leaf_size": Entry(("leaves",), 1, dtype="<i4"),
+    "leaf_scope": Entry(("variables",), 0, dtype="<i4"),
+    "observed": Entry(("univariate",)),
+    "mean": Entry(("univariate",)),
+    "variance": Entry(("univariate",)),
+    # a covariance that is not finite is never made regular
+    "statistics": Entry(("s",), -LARGEST_NUMBER, LARGEST_NUMBER),
+    "changes": Entry((len(CHANGES),), dtype="<i8"),
+    "background": Entry((1,), dtype="<i8"),
+}
+"""The arrays of a packed network."""
 
 NO_BACKGROUND = -1
 """Position of the background in a network without one."""
@@ -83,7 +85,7 @@ def pack_network(network: Network) -> Arrays:
         "changes": network.header[CHANGES],
         "background": np.array([position.get(int(network.header[BACKGROUND]), NO_BACKGROUND)]),
     }
-    return {name: parts[name].astype(dtype) for name, dtype in TYPES.items()}
+    return {name: parts[name].astype(entry.dtype) for name, entry in SCHEMA.items()}
 
 
 def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
@@ -104,9 +106,8 @@ def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> N
 
 def _unpack(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
     """Build a network; check only what building it requires."""
-    _check_shapes(arrays)
-    # a covariance that is not finite is never made regular
-    require((np.abs(arrays["statistics"]) <= LARGEST_NUMBER).all(), "finite statistics")
+    read(arrays, SCHEMA)
+    _check_nodes(arrays)
     scopes = scopes_of(n_variables, arrays)  # which bounds what is allocated below
     distinct = list(dict.fromkeys(scope for scope in scopes if len(scope) > 1))
     n = len(scopes)
@@ -124,7 +125,6 @@ def _unpack(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
 
 
 def _background(network: Network, arrays: Arrays) -> int:
-    require(len(arrays["background"]) == 1, "one background or none")
     background = int(arrays["background"][0])
     if background == NO_BACKGROUND:
         return NIL
@@ -138,26 +138,16 @@ def _background(network: Network, arrays: Arrays) -> int:
     return background
 
 
-def _check_shapes(arrays: Arrays) -> None:
-    require(arrays.keys() == TYPES.keys(), f"the arrays {', '.join(TYPES)}")
-    for name, dtype in TYPES.items():
-        require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} as {dtype}")
-    n = len(arrays["kind"])
+def _check_nodes(arrays: Arrays) -> None:
     leaves = np.isin(arrays["kind"], [LEAF, MULTIVARIATE_LEAF])
-    require(n > 0 and np.isin(arrays["kind"], list(KIND_NAMES)).all(), "known kinds of nodes")
-    require(all(len(arrays[name]) == n for name in ("n_children", "weight", "count")), "n nodes")
+    n, univariate = len(leaves), np.count_nonzero(arrays["kind"] == LEAF)
+    require(n > 0, "a node")
     require((arrays["n_children"][leaves] == 0).all(), "leaves without children")
     require((arrays["n_children"][~leaves] >= 1).all(), "inner nodes with children")
     require(arrays["n_children"].sum() == n - 1, "one parent for each node but the root")
     require(len(arrays["leaf_size"]) == leaves.sum(), "a size for each leaf")
-    require((arrays["leaf_size"] >= 1).all(), "leaves over at least one variable")
     require(len(arrays["leaf_scope"]) == arrays["leaf_size"].sum(), "a scope for each leaf")
-    univariate = np.count_nonzero(arrays["kind"] == LEAF)
-    require(
-        all(len(arrays[name]) == univariate for name in ("observed", "mean", "variance")),
-        "a mean, a variance and a count for each univariate leaf",
-    )
-    require(len(arrays["changes"]) == len(CHANGES), f"{len(CHANGES)} counts of changes")
+    require(len(arrays["mean"]) == univariate, "a mean for each univariate leaf")
 
 
 def scopes_of(d: int, arrays: Arrays) -> list[tuple[int, ...]]:

@@ -109,4 +109,5 @@ def standardise(
                 for i in range(n):
                     Z[v, r + i] = block[v - first, i]
         store(totals, 0, 0, total)
-        jacobian[r : r + n] = totals[0, :n]
+        for i in range(n):
+            jacobian[r + i] = totals[0, i]

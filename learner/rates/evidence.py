@@ -64,12 +64,12 @@ class Found(NamedTuple):
 class Evidence(Table):
     """Nats for each factor since they last spoke against it, of each subject.
 
-    Windows have a length in ``seconds``, at least 1.
+    Windows have a length in ``seconds``, at least 1. A change has ``longest`` of them at the most.
     """
 
     def __init__(self, seconds: float) -> None:
         super().__init__(_new, _EVIDENCE)
-        self._longest = max(round(LONGEST_SECONDS / seconds), FEWEST_WINDOWS)
+        self.longest = max(round(LONGEST_SECONDS / seconds), FEWEST_WINDOWS)
 
     @property
     def changed(self) -> IntArray:
@@ -93,7 +93,7 @@ class Evidence(Table):
 
     def _ended(self) -> Iterator[Found]:
         known = self.of
-        over = (known["against"] > OVER) | (known["changed"] >= self._longest)
+        over = (known["against"] > OVER) | (known["changed"] >= self.longest)
         for subject in np.flatnonzero((known["changed"] > 0) & over).tolist():
             since = int(known["since"][subject, known["factor"][subject]])
             stays = bool(known["against"][subject] <= OVER)

@@ -23,8 +23,9 @@ from .table import Table
 KEPT = np.array([0.5, 0.9, 0.99, 0.999])[:, None]
 """Share of a level's evidence that is left after a window."""
 
-SIZE = np.array([np.inf, 30.0, 5.0])
-"""Size of the negative binomial of a known level: the smaller, the more windows vary."""
+SIZE = np.array([np.inf, 1e5, 1e4, 1e3, 100.0, 30.0, 5.0])
+"""Size of the negative binomial of a known level: the smaller, the more windows vary, by 0.3 % to
+45 % beyond chance. Where none fits, windows that differ much are as likely as usual ones."""
 
 HOURS = (24, 168)
 """Hours of the profiles of a day and of a week."""
@@ -142,6 +143,7 @@ class Filters(Table):
         """Learn the counts (n,) of the window that was ``predicted``, of the subjects ``which``."""
         y, mean, size = records[:, None, None, None], predicted.mean, predicted.size
         told = gammaln(y + size) - gammaln(size) + _log_power(y, size, mean)
+        told[~self.has_level] = 0.0  # else filters that expect next to nothing win for a day
         log_weight = KEPT_WEIGHT * (predicted.log_weight + told)
         worth = 1.0 / (1.0 + mean / SIZE)  # of what varies more, a window tells less
         learned = {
@@ -150,7 +152,9 @@ class Filters(Table):
             "log_weight": log_weight - log_weight.max(axis=(1, 2, 3), keepdims=True),
         }
         for name, array in learned.items():
-            self.of[name][which] = np.maximum(array[which], LEAST[name])
+            # of many records, a window is worth less than any fixed number
+            least = LEAST[name] * (worth if name == "rate" else 1.0)
+            self.of[name][which] = np.maximum(array, least)[which]
         window = np.column_stack([records, np.ones(len(records))])
         for at in _places(hour):
             self.of["hours"][which, :, at] *= self._kept

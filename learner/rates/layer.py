@@ -13,13 +13,7 @@ from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
 from faust_oslrau.learner.silence.clock import N_ROWS, TIME, check_clock, latest, new_clock, tick
-from faust_oslrau.learner.silence.subjects import (
-    PARTITION,
-    Names,
-    own_slots,
-    packed_names,
-    read_names,
-)
+from faust_oslrau.learner.silence.subjects import PARTITION, packed_names, read_names
 from faust_oslrau.learner.state_schema import Entry, counts, flags, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
@@ -27,8 +21,7 @@ from .evidence import Evidence, Found
 from .filters import Filters, Predicted
 
 MOST_ENTITIES = 1000
-"""Entities or groups that are followed, the first ones: the time of a window grows with their
-number."""
+"""Entities or groups that are followed at a time: the time of a window grows with their number."""
 
 LEAST_SECONDS, MOST_SECONDS = 1.0, 3600.0
 """Lengths of windows."""
@@ -44,6 +37,7 @@ _RATES = {
     "is_whole": flags(1),
     "records": counts("n"),
     "is_new": flags("n"),
+    "silent": counts("n"),
     "names": Entry(("b",), dtype="|u1"),
 }
 
@@ -64,10 +58,12 @@ def fill_windows(places: Array, clock: Array, length: int, windows: Array) -> No
 class Rates:
     """Finds windows of record time with far more or far fewer records than usual.
 
-    Of the partition, and of each of up to ``MOST_ENTITIES`` entities. A window is looked at when
-    the next one begins. It counts if the partition has records in it, before it and after it:
-    without, the partition was silent, which is for `Silences` to tell. Windows of an entity count
-    from the first whole one on.
+    Of the partition, and of each of up to ``MOST_ENTITIES`` entities. If there are more, one takes
+    the place of the one without records for longest, of those whose loss is usual by now.
+
+    A window is looked at when the next one begins. It counts if the partition has records in it,
+    before it and after it: without, the partition was silent, which is for `Silences` to tell.
+    Windows of an entity count from the first whole one on.
 
     With the name of a field, ``by``, records are counted for each of its values, the groups, in
     place of entities.
@@ -82,93 +78,108 @@ class Rates:
         self._calendar = Calendar(zone)
         self._clock = new_clock()
         self._window, self._is_whole = _NO_WINDOW, False
-        self._records, self._is_new = np.zeros(1, np.int64), np.zeros(1, np.bool_)
-        self._names: Names = [None]
-        self._group_slots: dict[str, int] = {}
-        self._is_known = np.ones(1, np.bool_)
+        self._records, self._is_new, self._silent = [0], [False], [0]
+        self._keys: list[Key] = [None]
+        self._slots: dict[bytes, int] = {}
+        self._free: list[int] = []
         self._filters, self._evidence = Filters(seconds), Evidence(seconds)
-        self._reserve(1)
+        self._reserve()
 
-    def take(
-        self, places: IntArray, slots: IntArray, fresh: Mask, keys: Sequence[Key]
-    ) -> list[RateChange]:
+    def take(self, places: IntArray, fresh: Mask, keys: Sequence[Key]) -> list[RateChange]:
         """Count the next rows, and return the changes that begin or end with a window before them.
 
         ``places`` (m, 3) are their numbers, offsets and time stamps; negative ones are none.
-        ``slots`` (m,) are those of their entities ``keys``, ``fresh`` (m,) says which are new
-        there. ``keys`` is empty without entities.
+        ``keys`` (m,) are their entities or groups, none if empty; nothing is known any more of
+        those that are ``fresh`` (m,).
         """
-        own = own_slots(slots, keys)
-        own[own > MOST_ENTITIES] = PARTITION
         windows = np.empty(len(places), np.int64)
         fill_windows(places, self._clock, self._length, windows)
-        self._reserve(int(own.max(initial=0)) + 1)
         begins = np.diff(windows, prepend=self._window) != 0
-        is_new = (own != PARTITION) & fresh
-        cuts = np.flatnonzero(begins | is_new | ~self._is_known[own])
-        pieces = [0, *cuts.tolist(), len(own)]
+        pieces = [0, *np.flatnonzero(begins).tolist(), len(places)]
         changes: list[RateChange] = []
         for start, stop in pairwise(pieces):
             if start == stop:
                 continue
             if begins[start]:
                 changes += self._end_window(start, int(windows[start]))
-            if is_new[start] or not self._is_known[own[start]]:
-                self._begin(int(own[start]), keys[start])
-            self._count(own[start:stop])
+            self._records[PARTITION] += stop - start
+            self._count(fresh[start:stop], keys[start:stop])
         return changes
-
-    def take_groups(self, places: IntArray, groups: Sequence[Key]) -> list[RateChange]:
-        """Count the next rows as ``take``, with their groups (m,) in place of entities."""
-        slots, fresh = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.bool_)
-        for row, key in enumerate(groups):
-            if key is None:
-                continue
-            name, known = entity_name(key), len(self._group_slots)
-            slots[row] = self._group_slots.get(name, known)
-            if slots[row] == known < MOST_ENTITIES:
-                self._group_slots[name] = known
-                fresh[row] = True
-        return self.take(places, slots, fresh, groups)
 
     @property
     def _length(self) -> int:
         return round(1000.0 * self.seconds)
 
-    def _reserve(self, n: int) -> None:
-        """Make room for ``n`` slots, as many as there are."""
-        more = n - len(self._names)
-        if more > 0:
-            self._records = np.append(self._records, np.zeros(more, np.int64))
-            self._is_new = np.append(self._is_new, np.ones(more, np.bool_))
-            self._is_known = np.append(self._is_known, np.zeros(more, np.bool_))
-            self._names += more * [None]
-        self._filters.reserve(len(self._names))
-        self._evidence.reserve(len(self._names))
+    def _reserve(self) -> None:
+        self._filters.reserve(len(self._keys))
+        self._evidence.reserve(len(self._keys))
 
-    def _begin(self, slot: int, key: Key) -> None:
-        """Begin anew with another entity in a slot."""
-        self._names[slot], self._is_known[slot] = entity_name(key), True
-        self._records[slot], self._is_new[slot] = 0, True
-        self._filters.begin(slot)
-        self._evidence.begin(slot)
+    def _count(self, fresh: Mask, keys: Sequence[Key]) -> None:
+        for key, is_fresh in zip(keys, fresh.tolist(), strict=False):  # without entities, no keys
+            if key is None:
+                continue
+            slot = self._slots.get(key, PARTITION)
+            if slot == PARTITION or is_fresh:
+                slot = slot or self._free_slot()
+                self._begin(slot, key)
+            if slot != PARTITION:
+                self._records[slot] += 1
 
-    def _count(self, own: IntArray) -> None:
-        if self._window == _NO_WINDOW:
+    def _free_slot(self) -> int:
+        """Return a slot for another entity, `PARTITION` if none is free."""
+        if len(self._keys) <= MOST_ENTITIES:
+            self._records.append(0)
+            self._is_new.append(True)
+            self._silent.append(0)
+            self._keys.append(None)
+            return len(self._keys) - 1
+        while self._free:
+            slot = self._free.pop()
+            if not self._records[slot]:  # else it is back
+                return slot
+        return PARTITION
+
+    def _begin(self, slot: int, key: bytes) -> None:
+        """Begin anew with an entity in a slot."""
+        if slot == PARTITION:
             return
-        self._records += np.bincount(own[own != PARTITION], minlength=len(self._records))
-        self._records[PARTITION] += len(own)
+        before = self._keys[slot]
+        if before is not None:
+            del self._slots[before]
+        self._keys[slot], self._slots[key] = key, slot
+        self._records[slot], self._is_new[slot], self._silent[slot] = 0, True, 0
 
     def _end_window(self, row: int, following: int) -> list[RateChange]:
         """Look at the window that ends with the one before a row, and begin the ``following``."""
+        self._reserve()
+        for slot in np.flatnonzero(self._is_new).tolist():
+            self._filters.begin(slot)
+            self._evidence.begin(slot)
         is_next = self._window != _NO_WINDOW and following == self._window + 1
         changes = self._look_at(row) if is_next and self._is_whole else []
         self._window, self._is_whole = following, is_next
-        self._records[:], self._is_new[:] = 0, False
+        self._silent = [
+            0 if records else silent + 1
+            for records, silent in zip(self._records, self._silent, strict=True)
+        ]
+        n = len(self._keys)
+        self._records, self._is_new = n * [0], n * [False]
+        self._free = self._free_slots()
         return changes
 
+    def _free_slots(self) -> list[int]:
+        """Return the slots that others may take, the first one last."""
+        silent, changed = np.array(self._silent), self._evidence.changed
+        is_free = (
+            (silent >= self._evidence.longest) & (changed == 0) & (np.array(self._records) == 0)
+        )
+        slots = np.flatnonzero(is_free[1:]) + 1
+        found: list[int] = slots[np.argsort(-silent[slots], kind="stable")][::-1].tolist()
+        return found
+
     def _look_at(self, row: int) -> list[RateChange]:
-        records, which, hour = self._records.astype(np.float64), ~self._is_new, self._hour()
+        records, which = np.array(self._records, np.float64), ~np.array(self._is_new)
+        hour = self._hour()
         predicted = self._filters.predict(hour)
         judged = which & self._filters.has_level
         found = self._evidence.add(records, predicted, self._window, judged)
@@ -189,11 +200,11 @@ class Rates:
         return RateChange(
             row,
             BEGAN if found.begins else ENDED,
-            self._names[slot],
+            None if slot == PARTITION else entity_name(self._keys[slot]),
             None if slot == PARTITION else self.by,
             max(found.since, 0) * self._length,
             self.seconds,
-            int(self._records[slot]),
+            self._records[slot],
             float(predicted.expected[slot]),
             predicted.quantile(slot, LOW),
             predicted.quantile(slot, HIGH),
@@ -201,33 +212,46 @@ class Rates:
 
     def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
+        self._reserve()
+        names = [
+            None if key is None else key.decode(errors="surrogateescape") for key in self._keys
+        ]
         return {
             **self._filters.state(),
             **self._evidence.state(),
             "rate_clock": self._clock,
             "rate_window": np.array([self._window]),
             "rate_is_whole": np.array([self._is_whole], np.uint8),
-            "rate_records": self._records,
-            "rate_is_new": self._is_new.astype(np.uint8),
-            "rate_names": packed_names(self._names),
+            "rate_records": np.array(self._records),
+            "rate_is_new": np.array(self._is_new, np.uint8),
+            "rate_silent": np.array(self._silent),
+            "rate_names": packed_names(names),
         }
 
-    def restore(self, arrays: Arrays, entities: int) -> None:
-        """Restore a state of so many entities at most; StateError if it cannot be one."""
-        most = entities if self.by is None else MOST_ENTITIES
-        clock, window, is_whole, records, is_new, text = read(
-            arrays, _RATES, "rate_", n=range(1, most + 2)
+    def restore(self, arrays: Arrays) -> None:
+        """Restore a state; StateError if it cannot be one."""
+        clock, window, is_whole, records, is_new, silent, text = read(
+            arrays, _RATES, "rate_", n=range(1, MOST_ENTITIES + 2)
         )
         n = len(records)
-        names = read_names(text, n)
+        self._keys = [None, *_read_keys(text, n)]
+        self._slots = {key: slot for slot, key in enumerate(self._keys) if key is not None}
+        if len(self._slots) < n - 1:
+            raise StateError("state: expected entities with names, each once")
         check_clock(clock)
         self._clock, self._window, self._is_whole = clock, int(window[0]), bool(is_whole[0])
-        self._records, self._is_new, self._names = records, is_new.astype(np.bool_), names
-        self._is_known = np.array([name is not None for name in names])
-        self._is_known[PARTITION] = True
-        if self.by is not None:
-            self._group_slots = {str(name): slot for slot, name in enumerate(names[1:])}
-            if None in names[1:] or len(self._group_slots) < n - 1:
-                raise StateError("state: expected groups with names, each once")
+        self._records, self._silent = records.tolist(), silent.tolist()
+        self._is_new = is_new.astype(np.bool_).tolist()
         self._filters.restore(arrays, n)
         self._evidence.restore(arrays, n)
+        self._free = self._free_slots()
+
+
+def _read_keys(text: Array, n: int) -> list[Key]:
+    try:
+        return [
+            None if name is None else name.encode(errors="surrogateescape")
+            for name in read_names(text, n)[1:]
+        ]
+    except UnicodeEncodeError as error:
+        raise StateError("state: expected the names of entities") from error

@@ -240,17 +240,22 @@ def add_up(
             continue
         nats = min(max(-log_positive(p), 0.0), MOST)
         add_to_stretch(nats, own, squares, common)
-        if np.max(own[:N]) <= 0.0:
+        most = 0.0
+        for k in range(N):
+            most = max(most, own[k])
+        if most <= 0.0:
             own[LOWEST] = 1.0
             mark[ANOMALIES] = 0
         if p <= own[LOWEST]:
             own[LOWEST] = p
-            mark[PEAK : PEAK + 3] = places[i]
+            for j in range(3):
+                mark[PEAK + j] = places[i, j]
         mark[ANOMALIES] += is_anomaly[i]
         reached = stuck[i] >= enough[i]
         for k in range(N):
             if own[k] <= 0.0:
-                mark[3 * k : 3 * k + 3] = places[i]
+                for j in range(3):
+                    mark[3 * k + j] = places[i, j]
             own[k] = max(own[k] + log_shapes[k] + (1.0 - shapes[k]) * nats, 0.0)
             reached |= own[k] >= enough[i] * common[DEPENDENCE]
         if reached:
@@ -270,4 +275,21 @@ def add_to_stretch(nats: float, own: Array, squares: Array, common: Array) -> No
     own[STRETCH_SUM] = own[IN_STRETCH] = 0.0
     n = int(common[N_STRETCHES])
     if n >= FEWEST_STRETCHES:
-        common[DEPENDENCE] = max(np.median(squares[: min(n, STRETCHES)]) / USUAL_SQUARE, 1.0)
+        common[DEPENDENCE] = max(median(squares[: min(n, STRETCHES)]) / USUAL_SQUARE, 1.0)
+
+
+@kernel
+def median(x: Array) -> float:
+    """Return the median of few numbers; numpy's takes seconds to compile."""
+    n = len(x)
+    lower, upper = -np.inf, np.inf
+    for i in range(n):
+        below, at_most = 0, 0
+        for j in range(n):
+            below += x[j] < x[i]
+            at_most += x[j] <= x[i]
+        if below <= (n - 1) // 2 < at_most:
+            lower = x[i]
+        if below <= n // 2 < at_most:
+            upper = x[i]
+    return (lower + upper) / 2.0

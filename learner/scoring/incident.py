@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state import record_count
 
 from .blame import Blame
@@ -54,22 +55,15 @@ class IncidentParameters:
         InvalidParameterError
             One is out of its range.
         """
-        if not 0 < self.false_alarm_rate <= 0.01:
-            raise InvalidParameterError(
-                f"false_alarm_rate = {self.false_alarm_rate}: expected in (0, 0.01]"
-            )
-        if self.quiet_records < 1:
-            raise InvalidParameterError(
-                f"quiet_records = {self.quiet_records}: expected at least 1"
-            )
-        if self.quiet_seconds is not None and not 0 < self.quiet_seconds < math.inf:
-            raise InvalidParameterError(
-                f"quiet_seconds = {self.quiet_seconds}: expected above 0, or None"
-            )
-        if not 0 <= self.major <= self.critical:
-            raise InvalidParameterError(
-                f"major = {self.major}, critical = {self.critical}: expected 0 <= major <= critical"
-            )
+        rate, records, seconds = self.false_alarm_rate, self.quiet_records, self.quiet_seconds
+        require(0 < rate <= 0.01, "false_alarm_rate", rate, "in (0, 0.01]")
+        require(records >= 1, "quiet_records", records, "at least 1")
+        is_time = seconds is None or 0 < seconds < math.inf
+        require(is_time, "quiet_seconds", seconds, "above 0, or None")
+        levels = (self.major, self.critical)
+        require(
+            0 <= self.major <= self.critical, "major, critical", levels, "0 <= major <= critical"
+        )
 
     def level(self, severity: float) -> int:
         """Return the place of a severity's name in ``LEVELS``."""

@@ -3,8 +3,8 @@
 An incident opens when the evidence suffices (`evidence`): several unusual records close together,
 or a field that keeps its value for too long (`repeats`). It goes on while there is new evidence,
 and closes after so many records without any, or so long by the records' timestamps.
-Each entity has incidents of its own. The clock does not count, so incidents are a function of the
-log.
+Each entity has incidents of its own; one that sends no more ends while the others go on. The clock
+does not count, so incidents are a function of the log.
 """
 
 from __future__ import annotations
@@ -168,6 +168,11 @@ class Incidents:
             late = rows.places[at:, 2] >= latest.timestamp + 1000.0 * seconds
             ends = np.append(ends, at + np.flatnonzero(late)[:1])
         else:
+            # An entity that sends no more does not keep its incident open: after so many records
+            # of all, each of `MOST_OPEN` entities could have sent its quiet ones.
+            passed = rows.places[at:, 0] - latest.number
+            is_over = passed > MOST_OPEN * self.parameters.quiet_records
+            ends = np.append(ends, at + np.flatnonzero(is_over)[:1])
             left = max(self.parameters.quiet_records - held.quiet, 1)
             due = int(own[left - 1]) if len(own) >= left else m
             if due < ends.min(initial=m):

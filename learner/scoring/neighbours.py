@@ -212,7 +212,8 @@ def mean_near(
                 a = smaller(a, distance)
             total = total + e
         store(found, 0, 0, total / float(n_blocks))
-        result[r : r + n] = found[0, :n]
+        for i in range(n):
+            result[r + i] = found[0, i]
 
 
 @kernel

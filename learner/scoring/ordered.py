@@ -25,9 +25,10 @@ def replace_ordered(ascending: Array, old: Array, new: Array) -> Array:
             next_new += 1
         result[n] = x
         n += 1
-    end = n + len(new) - next_new
-    result[n:end] = new[next_new:]
-    return result[:end]
+    for i in range(next_new, len(new)):
+        result[n] = new[i]
+        n += 1
+    return result[:n]
 
 
 @kernel

@@ -14,7 +14,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state_schema import BELOW_ONE, Entry, counts, read
 
 from .alike import share_alike
@@ -117,8 +118,7 @@ class Reference:
     """
 
     def __init__(self, adapt_after: int = ADAPT_AFTER) -> None:
-        if not 1 <= adapt_after <= RECENT:
-            raise InvalidParameterError(f"adapt_after = {adapt_after}: expected from 1 to {RECENT}")
+        require(1 <= adapt_after <= RECENT, "adapt_after", adapt_after, f"from 1 to {RECENT}")
         self.adapt_after = adapt_after
         self.scores, self.densities, self.marks = np.empty(0), np.empty(0), np.empty(0)
         self.held = Held.none(0)

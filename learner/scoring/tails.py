@@ -41,7 +41,10 @@ def fill_log_mass(distances: Array, weight: Array, rows: Array, result: Array) -
     for r in range(0, len(rows), WIDTH):
         some = min(WIDTH, len(rows) - r)
         for i in range(some):
-            fields[0, i] = max(int(np.count_nonzero(rows[r + i] == rows[r + i])), 1)
+            known = 0.0
+            for v in range(rows.shape[1]):
+                known += rows[r + i, v] == rows[r + i, v]
+            fields[0, i] = max(known, 1.0)
             for k in range(len(weight)):
                 terms[k, i] = distances[k, r + i]
         n, top, total = load(fields, 0, 0), spread(-np.inf), spread(0.0)
@@ -54,7 +57,8 @@ def fill_log_mass(distances: Array, weight: Array, rows: Array, result: Array) -
             if weight[k] > 0.0:
                 total = total + exp_bounded(load(terms, k, 0) - top)
         store(found, 0, 0, smaller(top + log_positive(total), 0.0))
-        result[r : r + some] = found[0, :some]
+        for i in range(some):
+            result[r + i] = found[0, i]
 
 
 @kernel

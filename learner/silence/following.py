@@ -10,12 +10,18 @@ from faust_oslrau.learner.vector.math import exp_bounded, log_positive
 from .clock import latest, tick
 from .subjects import PARTITION
 
-LAST, NEW, OLD, SINCE, LONGEST, PATIENCE = range(6)
-"""Numbers of a slot: when its last record came, -1 for never; the gaps of its two lists; when the
-new list began; the longest gap since then, and how long its silences may be since one was too long.
+AGAIN = 4
+"""Silences about as long that make this length usual: some outages of a bad day do not."""
+
+LAST, NEW, OLD, SINCE, MONTH = range(5)
+"""Numbers of a slot: when its last record came, -1 for never; the gaps of its two lists; when its
+month began; from ``MONTH`` on, the longest gaps since then, in descending order.
 Times are those of the partition's clock in milliseconds."""
 
-N_NUMBERS = 6
+BEFORE = MONTH + AGAIN
+"""From here on, the longest gaps of the month before."""
+
+N_NUMBERS = BEFORE + AGAIN
 
 LARGEST = 8
 """Gaps in a list. More would tell the tail better where it is regular, and later where it is not.
@@ -24,15 +30,14 @@ LARGEST = 8
 MEMORY = 4096
 """Gaps after which a new list begins."""
 
-LASTING = 64.0
-"""A list lasts at least so many times the longest gap since it began, so that an entity with many
-records a day remembers its pauses at night."""
-
-LONGEST_LIST = 30 * 86_400_000.0
-"""But not more than 30 days, unless it has few gaps."""
+LASTING = 30 * 86_400_000.0
+"""Milliseconds of a month. Pauses in each night or week are far too few for the lists."""
 
 FEWEST = 32
 """Gaps from which on silences are judged."""
+
+ENOUGH = 1024
+"""Gaps from which on longer ones than the lists say are pauses, and in no list."""
 
 FACTOR = 3.0
 """A silence must be longer than so many times the longest gap: one or two lost records of a regular
@@ -44,9 +49,9 @@ RATE = 1e-6
 LARGEST_LOG = 60.0
 """Logarithm of the longest limit, which no silence reaches."""
 
-SURPRISE = 2.0
-"""After a silence that was too long, the limit is so many times what it was, until a new list
-begins. So one outage does not hide the next, but pauses that come again become usual."""
+MARGIN = 1.5
+"""Pauses that come again may differ by this factor. A larger one would find the silences of many
+independent arrivals later."""
 
 NOW, SLOTS, UNCHECKED, N_SILENT, GAP = range(5)
 """Numbers of the partition: its time in milliseconds, without long gaps; the slots in use; records
@@ -67,33 +72,58 @@ MEAN_OF = 256.0
 
 
 @kernel
-def add_gap(gap: float, limit: float, now: float, own: Array, largest: Array) -> None:
+def add_gap(gap: float, most: float, now: float, own: Array, largest: Array) -> None:
     """Add a positive gap that ends ``now`` to the numbers and the largest gaps of a slot.
 
-    Changes ``own`` (6,) and ``largest`` (2, 8), in descending order, the new list first. A gap
-    beyond the ``limit`` is no usual one.
+    Changes ``own`` (12,) and ``largest`` (2, 8), in descending order, the new list first. A gap
+    beyond ``most`` is one of the month's alone.
     """
-    if own[NEW] >= MEMORY and now - own[SINCE] >= min(LASTING * own[LONGEST], LONGEST_LIST):
+    if now - own[SINCE] >= LASTING:
+        own[BEFORE:], own[MONTH:BEFORE], own[SINCE] = own[MONTH:BEFORE], 0.0, now
+    insert(gap, own[MONTH:BEFORE])
+    if gap > most:
+        return
+    if own[NEW] >= MEMORY:
         largest[1], largest[0] = largest[0], 0.0
-        own[OLD], own[NEW], own[SINCE] = own[NEW], 0.0, now
-        own[LONGEST], own[PATIENCE] = 0.0, 0.0
-    own[LONGEST] = max(own[LONGEST], gap)
-    if gap > limit:
-        own[PATIENCE] = SURPRISE * limit
-        return
+        own[OLD], own[NEW] = own[NEW], 0.0
     own[NEW] += 1.0
-    at = LARGEST - 1
-    if gap <= largest[0, at]:
+    insert(gap, largest[0])
+
+
+@kernel
+def insert(gap: float, longest: Array) -> None:
+    """Insert a gap into some in descending order, if it is longer than the last of these."""
+    at = len(longest) - 1
+    if gap <= longest[at]:
         return
-    while at > 0 and gap > largest[0, at - 1]:
-        largest[0, at] = largest[0, at - 1]
+    while at > 0 and gap > longest[at - 1]:
+        longest[at] = longest[at - 1]
         at -= 1
-    largest[0, at] = gap
+    longest[at] = gap
+
+
+@kernel
+def again(own: Array) -> float:
+    """Return the fourth longest gap of a slot's month and the one before, 0 if there are fewer."""
+    i, j, gap = MONTH, BEFORE, 0.0
+    for _ in range(AGAIN):
+        gap = max(own[i], own[j])
+        if own[i] >= own[j]:
+            i += 1
+        else:
+            j += 1
+    return gap
 
 
 @kernel
 def longest_usual(own: Array, largest: Array) -> float:
-    """Return the longest silence of a slot that is not too long, infinite if few gaps are known.
+    """Return the longest silence of a slot that is not too long, infinite if few gaps are known."""
+    return max(longest_of_lists(own, largest), MARGIN * again(own))
+
+
+@kernel
+def longest_of_lists(own: Array, largest: Array) -> float:
+    """Return what the lists of a slot say of the longest silence that is not too long.
 
     Weissman's estimator of the quantile 1 - ``RATE`` of the gaps, with Hill's estimator of the tail
     from the largest ones (Weissman 1978, Hill 1975).
@@ -115,7 +145,7 @@ def longest_usual(own: Array, largest: Array) -> float:
     beyond = max(log_positive(LARGEST / (n * RATE)), 0.0)
     tail: float = exp_bounded(min(smallest + excess * beyond, LARGEST_LOG))
     longest = float(max(largest[0, 0], largest[1, 0]))
-    return max(tail, FACTOR * longest, float(own[PATIENCE]))
+    return max(tail, FACTOR * longest)
 
 
 @kernel
@@ -127,7 +157,7 @@ def follow(
 
     ``slots`` (m,) are the rows' slots, 0 for no entity, ``fresh`` (m,) says which begin anew there,
     ``places`` (m, 3) are numbers, offsets and timestamps. Changes the ``clock``, the numbers of the
-    ``partition`` (5,), and of each slot ``numbers`` (n, 6), ``largest`` gaps (n, 2, 8),
+    ``partition`` (5,), and of each slot ``numbers`` (n, 12), ``largest`` gaps (n, 2, 8),
     ``deadlines`` (n,) and offset and timestamp of the ``last`` record (n, 2). Fills ``found``
     (2, 2) with length and limit of the partition's silence and of that of the row's entity, if one
     ends here, else with zeros; and ``before`` (2, 2) with the records before these.
@@ -180,7 +210,10 @@ def learn_gap(gap: float, now: float, own: Array, largest: Array, found: Array) 
     limit = longest_usual(own, largest)
     if gap > limit:
         found[0], found[1] = gap, limit
-    add_gap(gap, limit, now, own, largest)
+    # A few pauses among many short gaps would make Weissman's quantile astronomic.
+    is_known = own[NEW] + own[OLD] >= ENOUGH
+    most = longest_of_lists(own, largest) if is_known else limit
+    add_gap(gap, most, now, own, largest)
 
 
 @kernel

@@ -14,9 +14,11 @@ from faust_oslrau.learner.state_schema import Entry, read
 
 from .clock import N_ROWS, check_clock, new_clock
 from .following import (
+    AGAIN,
     FEWEST,
     LARGEST,
     LAST,
+    MONTH,
     N_NUMBERS,
     N_PARTITION,
     N_SILENT,
@@ -173,6 +175,9 @@ class Silences:
         known = np.minimum(numbers[:, [NEW, OLD]], LARGEST)
         if (np.diff(largest) > 0).any() or (np.count_nonzero(largest > 0, axis=2) != known).any():
             raise StateError("state: expected the largest gaps of each entity in order")
+        months = numbers[:, MONTH:].reshape(n, 2, AGAIN)
+        if (np.diff(months) > 0).any() or (months < 0).any():
+            raise StateError("state: expected the longest gaps of each month in order")
         self._clock, self._partition = clock, partition
         self._numbers, self._largest, self._deadlines = numbers, largest, deadlines
         self._last, self._names = last, read_names(text, n)

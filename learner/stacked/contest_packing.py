@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import Arrays
+from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import record_count
+from faust_oslrau.learner.state_schema import Entry, read
 
 from .alarm import MOST, Alarm
 from .contest import Contest
@@ -18,12 +19,12 @@ from .training import Training
 CHALLENGER = "challenger_"
 """Prefix of the names of the challenger's arrays."""
 
-TYPES = {
-    "alarm_rows": ("<f8", 2),
-    "alarm_log_density": ("<f8", 1),
-    "contest": ("<f8", 1),
+SCHEMA = {
+    "alarm_rows": Entry(("m", "d"), nan=True),
+    "alarm_log_density": Entry(("m",)),
+    "contest": Entry((9,), nan=True),
 }
-"""The arrays beside those of the networks, and their dimensions."""
+"""The arrays beside those of the networks."""
 
 
 def pack_contest(contest: Contest) -> Arrays:
@@ -54,48 +55,32 @@ def unpack_contest(arrays: Arrays, n_records: int) -> Contest:
     StateError
         The arrays are not those of networks and an alarm of sane numbers.
     """
-    challenger = _without_prefix(arrays)
-    first = {name: arrays[name] for name in arrays if name not in TYPES}
-    first = {name: array for name, array in first.items() if not name.startswith(CHALLENGER)}
-    for name, (dtype, dimensions) in TYPES.items():
-        array = arrays.get(name)
-        valid = array is not None and array.dtype == dtype and array.ndim == dimensions
-        _require(valid, f"{name} as {dtype}")
-    numbers = arrays["contest"].tolist()
-    _require(len(numbers) == 9 and np.isfinite(numbers[:7]).all(), "nine numbers of a contest")
-    contest = Contest(len(first["location"]) if "location" in first else 1)
+    rows, log_density, numbers = read(arrays, SCHEMA)
+    first, second, share, *unneeded = numbers.tolist()[:5]
+    incumbent = unpack_training(arrays, _count(first, n_records))
+    contest = Contest(incumbent.n_variables)
     contest.n_records = n_records
-    contest.incumbent = unpack_training(first, _count(numbers[0], n_records))
-    if challenger:
-        contest.challenger = unpack_training(challenger, _count(numbers[1], n_records))
-    contest.share = numbers[2]
-    contest.unneeded = [_count(numbers[3], n_records), _count(numbers[4], n_records)]
-    contest.alarm = _alarm(arrays, numbers[5:], contest.incumbent)
+    contest.incumbent = incumbent
+    if any(name.startswith(CHALLENGER) for name in arrays):
+        contest.challenger = unpack_training(arrays, _count(second, n_records), CHALLENGER)
+    contest.share = share
+    contest.unneeded = [_count(n, n_records) for n in unneeded]
+    contest.alarm = _alarm(rows, log_density, numbers.tolist()[5:], incumbent)
     _require_shares(contest)
     return contest
 
 
-def _without_prefix(arrays: Arrays) -> Arrays:
-    """Return the challenger's arrays under their own names, none without a challenger."""
-    return {
-        name.removeprefix(CHALLENGER): array
-        for name, array in arrays.items()
-        if name.startswith(CHALLENGER)
-    }
-
-
-def _alarm(arrays: Arrays, numbers: list[float], training: Training) -> Alarm:
+def _alarm(
+    rows: FloatArray, log_density: FloatArray, numbers: list[float], training: Training
+) -> Alarm:
     unchecked, checks, mean, variance = numbers
-    d = training.n_variables
+    n, d = rows.shape
+    _require(d == training.n_variables and n <= MOST, "unlikely records")
     alarm = Alarm(d)
-    alarm.rows, alarm.log_density = arrays["alarm_rows"], arrays["alarm_log_density"]
-    n = len(alarm.rows)
-    _require(alarm.rows.shape[1] == d and len(alarm.log_density) == n <= MOST, "unlikely records")
-    _require(not np.isinf(alarm.rows).any(), "finite unlikely records")
-    _require(np.isfinite(alarm.log_density).all(), "finite log-densities")
+    alarm.rows, alarm.log_density = rows, log_density
     alarm.unchecked, alarm.checks = record_count(unchecked), record_count(checks)
     _require(alarm.unchecked <= n and (n > 0 or alarm.checks == 0), "records of an alarm")
-    known = math.isfinite(mean) and 0.0 <= variance < math.inf
+    known = not math.isnan(mean) and variance >= 0.0
     _require(known or (math.isnan(mean) and alarm.checks == 0), "a level of the log-density")
     alarm.mean, alarm.variance = mean, variance
     return alarm

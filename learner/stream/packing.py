@@ -238,7 +238,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         state.silences.restore(arrays, held)
     if "rates" in values:
         state.rates = Rates(*values["rates"])
-        state.rates.restore(arrays, 0 if state.entities is None else len(state.entities.roster))
+        state.rates.restore(arrays)
     if "incidents" in values:
         state.incidents = Incidents.restored(
             values["incidents"], arrays, (state.n_numbers or 0) + state.n_categories

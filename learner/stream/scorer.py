@@ -104,7 +104,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         not look at that.
     rates_by
         Name of a field: records are counted for each of its values, the ``groups`` of ``process``,
-        in place of each entity. The first 1,000 values are followed.
+        in place of each entity. Up to 1,000 values are followed at a time.
     forecasting
         Whether blocks tell what was expected of each row before it came. No score depends on it.
 

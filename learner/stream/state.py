@@ -12,8 +12,8 @@ from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.levels import OwnRows
-from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.history.layer import History
+from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import Learner, Predictive
 from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.alike import marks
@@ -34,11 +34,6 @@ from faust_oslrau.learner.silence.layer import Silences
 
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
-
-
-def _check_rate(alarm_rate: float) -> None:
-    if not 0 < alarm_rate < 1:
-        raise InvalidParameterError(f"alarm_rate = {alarm_rate}: expected in (0, 1)")
 
 
 class Pending(NamedTuple):
@@ -177,16 +172,14 @@ class ScorerState:
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        if self.batch_size < FIRST_BATCH:
-            raise InvalidParameterError(
-                f"batch_size = {self.batch_size}: expected at least {FIRST_BATCH}"
-            )
-        _check_rate(self.alarm_rate)
+        enough = self.batch_size >= FIRST_BATCH
+        require(enough, "batch_size", self.batch_size, f"at least {FIRST_BATCH}")
+        self.alarm_at(self.alarm_rate)
         self.learner.check_parameters()
 
     def alarm_at(self, rate: float) -> None:
         """Let other p-values alarm from the next row on; what the model learns stays the same."""
-        _check_rate(rate)
+        require(0 < rate < 1, "alarm_rate", rate, "in (0, 1)")
         self.alarm_rate = rate
         if self.relevance is not None:
             self.relevance = self.relevance.begun_anew(rate)
@@ -268,9 +261,10 @@ class ScorerState:
         if self.rates is None:
             return []
         if self.rates.by is None:
-            found = self.rates.take(block.places[at], *layered.slots, block.keys[at])
+            found = self.rates.take(block.places[at], layered.slots[1], block.keys[at])
         else:
-            found = self.rates.take_groups(block.places[at], block.groups[at])
+            groups = block.groups[at]
+            found = self.rates.take(block.places[at], np.zeros(len(groups), np.bool_), groups)
         return [change._replace(row=at.start + change.row) for change in found]
 
     @property

@@ -1,7 +1,5 @@
 """The accessibility checker axe-core."""
 
-from __future__ import annotations
-
 from browser import Page
 from npm import npm_package
 

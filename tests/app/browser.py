@@ -1,13 +1,11 @@
 """A headless Chromium that looks at a worker's page."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import pytest
@@ -66,7 +64,7 @@ class Page:
         self.patience = patience
         self.host = f"127.0.0.1:{port}"
 
-    def open(self) -> Page:
+    def open(self) -> Self:
         self.browser.get(f"http://{self.host}/")
         return self
 
@@ -123,7 +121,7 @@ class Page:
             assert time.monotonic() < deadline, f"still not {what}: {self.text('body')}"
             time.sleep(_LOOK_SECONDS)
 
-    def wait_state(self, state: str) -> Page:
+    def wait_state(self, state: str) -> Self:
         self.wait_until(lambda: self.data("#status", "state") == state, state)
         return self
 

@@ -1,7 +1,5 @@
 """A clean run and what a real one left, to be compared."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

@@ -1,7 +1,5 @@
 """Fixtures for workers: clients of brokers, settings, and workers as processes; async tests."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import signal

@@ -1,7 +1,5 @@
 """Workers that need a schema registry, what they wrote, and a replay of their topic."""
 
-from __future__ import annotations
-
 import random
 from io import BytesIO
 

@@ -1,7 +1,5 @@
 """A door in front of a server, behind which it is away, and which can fail."""
 
-from __future__ import annotations
-
 import socket
 import socketserver
 import threading

@@ -3,8 +3,6 @@
 To load it takes more than two CPU seconds, and the tests start hundreds of workers.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A door of a real registry that speaks TLS, and asks for a password or a token."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading
@@ -11,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import trustme
 from real_registry import RealRegistry
@@ -33,7 +31,7 @@ class GuardedRegistry:
         self.url = f"https://127.0.0.1:{self._server.server_port}"
 
     @contextmanager
-    def at_work(self) -> Iterator[GuardedRegistry]:
+    def at_work(self) -> Iterator[Self]:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         yield self
         self._server.shutdown()

@@ -1,10 +1,8 @@
 """A Kafka client for tests: blocking calls that fill, read and change topics."""
 
-from __future__ import annotations
-
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import starmap
 from typing import Any, NamedTuple
 
@@ -36,22 +34,16 @@ class KafkaClient:
     def create(self, topic: str, partitions: int = 1, replicas: int = 1, **config: str) -> None:
         new = NewTopic(topic, partitions, replicas, topic_configs=config)
 
-        async def create() -> None:
-            async with _Admin(self.servers) as admin:
-                await admin.create_topics([new])
-                while topic not in await admin.list_topics():
-                    await asyncio.sleep(_POLL_SECONDS)
+        async def create(admin: AIOKafkaAdminClient) -> None:
+            await admin.create_topics([new])
+            while topic not in await admin.list_topics():
+                await asyncio.sleep(_POLL_SECONDS)
 
-        asyncio.run(create())
+        self._ask(create)
 
     def topics(self) -> set[str]:
         """Return the names of all topics, without a request that names one."""
-
-        async def topics() -> set[str]:
-            async with _Admin(self.servers) as admin:
-                return set(await admin.list_topics())
-
-        return asyncio.run(topics())
+        return set(self._ask(lambda admin: admin.list_topics()))
 
     def partitions(self, topic: str) -> list[int]:
         """Return the numbers of a topic's partitions."""
@@ -59,13 +51,8 @@ class KafkaClient:
 
     def configure(self, topic: str, **config: str) -> None:
         """Change the configuration of a topic to these values and the broker's defaults."""
-
-        async def configure() -> None:
-            async with _Admin(self.servers) as admin:
-                changed = ConfigResource(ConfigResourceType.TOPIC, topic, config)
-                await admin.alter_configs([changed])
-
-        asyncio.run(configure())
+        changed = ConfigResource(ConfigResourceType.TOPIC, topic, config)
+        self._ask(lambda admin: admin.alter_configs([changed]))
 
     def send(
         self,
@@ -177,40 +164,39 @@ class KafkaClient:
         )
 
     def _described_partitions(self, topic: str) -> list[dict[str, Any]]:
-        async def described() -> list[dict[str, Any]]:
-            async with _Admin(self.servers) as admin:
-                (found,) = await admin.describe_topics([topic])
-                partitions: list[dict[str, Any]] = found["partitions"]
-                return partitions
-
-        return asyncio.run(described())
+        (found,) = self._ask(lambda admin: admin.describe_topics([topic]))
+        return list(found["partitions"])
 
     def delete(self, topic: str) -> None:
         """Delete a topic, and return when the brokers know it no more."""
 
-        async def delete() -> None:
-            async with _Admin(self.servers) as admin:
-                deleted = await topic_ids(admin._client, [topic])
-                await admin.delete_topics([topic])
-                while deleted.items() & (await topic_ids(admin._client, [topic])).items():
-                    await asyncio.sleep(_POLL_SECONDS)
+        async def delete(admin: AIOKafkaAdminClient) -> None:
+            deleted = await topic_ids(admin._client, [topic])
+            await admin.delete_topics([topic])
+            while deleted.items() & (await topic_ids(admin._client, [topic])).items():
+                await asyncio.sleep(_POLL_SECONDS)
 
-        asyncio.run(delete())
+        self._ask(delete)
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
-        async def delete() -> None:
-            async with _Admin(self.servers) as admin:
-                tp = TopicPartition(topic, partition)
-                await admin.delete_records({tp: RecordsToDelete(before_offset=offset)})
-
-        asyncio.run(delete())
+        records = {TopicPartition(topic, partition): RecordsToDelete(before_offset=offset)}
+        self._ask(lambda admin: admin.delete_records(records))
 
     def add_partitions(self, topic: str, total: int) -> None:
-        async def add() -> None:
-            async with _Admin(self.servers) as admin:
-                await admin.create_partitions({topic: NewPartitions(total)})
+        self._ask(lambda admin: admin.create_partitions({topic: NewPartitions(total)}))
 
-        asyncio.run(add())
+    def _ask(self, question: Callable[[AIOKafkaAdminClient], Awaitable[Any]]) -> Any:
+        """Return what a client for changes answers."""
+
+        async def ask() -> Any:
+            admin = AIOKafkaAdminClient(bootstrap_servers=self.servers, **_REQUEST)
+            await admin.start()
+            try:
+                return await question(admin)
+            finally:
+                await admin.close()
+
+        return asyncio.run(ask())
 
 
 async def _count(consumer: AIOKafkaConsumer, topic: str) -> int:
@@ -221,15 +207,3 @@ async def _count(consumer: AIOKafkaConsumer, topic: str) -> int:
     first = await consumer.beginning_offsets(partitions)
     ends = await consumer.end_offsets(partitions)
     return sum(ends[tp] - first[tp] for tp in partitions)
-
-
-class _Admin(AIOKafkaAdminClient):
-    def __init__(self, servers: str) -> None:
-        super().__init__(bootstrap_servers=servers, **_REQUEST)
-
-    async def __aenter__(self) -> _Admin:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()

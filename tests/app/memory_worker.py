@@ -1,7 +1,5 @@
 """A worker's partitions without a broker: real parts around logs and offsets in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import defaultdict
@@ -304,6 +302,12 @@ class MemoryWorker:
         await asyncio.sleep(0)  # the batch waits for the lock now, or holds it
         async with partition.lock:
             pass
+
+    async def first_read(self, most=None):
+        """Give the worker the first partition, read a batch of it, and return it."""
+        (partition,) = await self.assign(FIRST)
+        await self.read(FIRST, most)
+        return partition
 
     async def begin(self, tp, most=None):
         """Read a batch and wait until its outputs wait to be acknowledged."""

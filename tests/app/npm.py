@@ -1,7 +1,5 @@
 """Packages of JavaScript, which npm downloads once."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

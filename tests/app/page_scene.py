@@ -1,7 +1,5 @@
 """A deployment on the embedded broker, whose page a browser looks at, and the rows it scores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A web server that keeps what is posted to it."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -19,11 +17,14 @@ class PostServer:
     ----------
     bodies
         What was posted and answered with 200.
+    logins
+        The header `Authorization` of each of these, None without one.
     """
 
     def __init__(self, *statuses: int | None, port: int = 0) -> None:
         self.bodies: list[Any] = []
-        left, bodies = list(statuses or (200,)), self.bodies
+        self.logins: list[str | None] = []
+        left, bodies, logins = list(statuses or (200,)), self.bodies, self.logins
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -33,6 +34,7 @@ class PostServer:
                     time.sleep(_HANG_SECONDS)
                     return
                 if status == 200:
+                    logins.append(self.headers["Authorization"])
                     bodies.append(body)
                 self.send_response(status)
                 if status == 302:

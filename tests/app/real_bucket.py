@@ -1,7 +1,5 @@
 """A real S3 server, moto's, in a process of its own, and a door in front of it that can fail."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -9,6 +7,7 @@ import sys
 import time
 import urllib.request
 from itertools import count
+from typing import Self
 
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.brokers.process import die_with_parent
@@ -27,7 +26,7 @@ class RealBuckets:
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> RealBuckets:
+    def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
             stdout=subprocess.DEVNULL,
@@ -64,9 +63,6 @@ class RealBuckets:
 def environment(port: int) -> dict[str, str]:
     """Return the environment of a client that reaches the server by a port."""
     return {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "oslrau",
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-    }
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "oslrau", "AWS_SECRET_ACCESS_KEY": SECRET,
+    }  # fmt: skip

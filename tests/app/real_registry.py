@@ -1,7 +1,5 @@
 """A real schema registry, Apicurio, which Maven downloads once (142 MB)."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -11,7 +9,7 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from door import Door
@@ -71,7 +69,7 @@ class RealRegistry:
         self.url = f"http://127.0.0.1:{self._front}/apis/ccompat/v7"
         self._own_url = f"http://127.0.0.1:{self._port}/apis/ccompat/v7"
 
-    def __enter__(self) -> RealRegistry:
+    def __enter__(self) -> Self:
         options = [f"-Dquarkus.http.port={self._port}", "-Dquarkus.http.host=127.0.0.1"]
         (jar,) = self._folder.glob("*-runner.jar")
         self._process = subprocess.Popen(

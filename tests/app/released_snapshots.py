@@ -3,8 +3,6 @@
 python tests/app/released_snapshots.py
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """A real Kafka that asks for TLS and a password or a certificate, and knows who may do what."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

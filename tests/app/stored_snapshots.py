@@ -1,7 +1,5 @@
 """What a snapshot store holds of a partition, for tests of stores."""
 
-from __future__ import annotations
-
 import asyncio
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import io
 import json
 import logging
@@ -65,13 +63,9 @@ def test_a_log_line_is_one_json_object_with_its_partition_and_offset():
     assert "\n" not in line
     assert fact.pop("time").endswith("+00:00")
     assert fact == {
-        "level": "WARNING",
-        "logger": "app.place",
-        "message": "7 bytes\nread",
-        "topic": "features",
-        "partition": 2,
-        "offset": 4711,
-    }
+        "level": "WARNING", "logger": "app.place", "message": "7 bytes\nread", "topic": "features",
+        "partition": 2, "offset": 4711,
+    }  # fmt: skip
 
 
 def test_text_from_outside_cannot_begin_a_log_line():

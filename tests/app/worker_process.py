@@ -1,7 +1,5 @@
 """A worker in a process, seen from outside: its pages, its log, its end."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -11,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from forked_worker import ForkedWorker
 
@@ -63,11 +61,11 @@ class WorkerProcess:
             assert time.monotonic() < deadline, f"still not {what}:\n{self.log()}"
             time.sleep(_POLL_SECONDS)
 
-    def wait_ready(self) -> WorkerProcess:
+    def wait_ready(self) -> Self:
         self.wait_until(lambda: self.get("/readyz")[0] == 200, "ready")
         return self
 
-    def wait_records(self, count: int) -> WorkerProcess:
+    def wait_records(self, count: int) -> Self:
         """Wait until so many records of any outcome are done with."""
         done = lambda: self.metric("oslrau_records_total") >= count  # noqa: E731
         self.wait_until(done, f"done with {count} records")

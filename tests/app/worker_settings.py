@@ -1,7 +1,5 @@
 """Where the snapshots of tests' workers are, and their pace, which is no setting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The workers of one deployment, each in a process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

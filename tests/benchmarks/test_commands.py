@@ -51,13 +51,7 @@ def quick(name, folder, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("name", "methods"),
-    [
-        ("table1", 1),
-        ("threshold", 6),
-        ("leaf-size", 3),
-        ("early-stop", 2),
-    ],
+    ("name", "methods"), [("table1", 1), ("threshold", 6), ("leaf-size", 3), ("early-stop", 2)]
 )
 def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
     tmp_path, data, name, methods

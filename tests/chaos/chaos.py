@@ -4,8 +4,6 @@
 last; its exit code is 1 where a record was lost or learned twice, or a score or model differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -4,8 +4,6 @@
 exit code is 1 where a record was lost, or something grew.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """A short chaos run; `make chaos` does the long one."""
 
-from __future__ import annotations
-
 import pytest
 from chaos import Chaos, Plan
 

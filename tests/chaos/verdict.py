@@ -1,7 +1,5 @@
 """What became of the records: outputs and states against those of a run without faults."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A stream that has a bit of everything, and what the pipeline makes of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import orjson
 import pytest
@@ -104,15 +102,10 @@ def of_fields():
 def sent(processed, of_entities, of_rates, of_fields):
     """All messages that are JSON, by kind."""
     return {
-        "score": processed.scores,
-        "anomaly": processed.anomalies,
-        "incident": processed.incidents,
-        "silence": processed.silences,
-        "rate": of_rates,
-        "field": of_fields,
-        "drift": processed.events,
-        "entity": of_entities,
-    }
+        "score": processed.scores, "anomaly": processed.anomalies, "incident": processed.incidents,
+        "silence": processed.silences, "rate": of_rates, "field": of_fields,
+        "drift": processed.events, "entity": of_entities,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """The project's pages, and what tests look for in them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Readers of a released version read what is written now, and readers of now what it wrote."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

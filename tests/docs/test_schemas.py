@@ -1,7 +1,5 @@
 """The schemas of all messages: as built, valid, and true."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema

@@ -137,7 +137,7 @@ def test_the_examples_of_each_kind_of_learner_go_together_and_all_change_a_setti
 
 def is_of_the_model(row):
     """Say whether the page counts a setting among those that a model is made with."""
-    (sentence,) = re.findall(r"^Some settings are part of the model: (.*?)\.", PAGE, re.MULTILINE)
+    (sentence,) = re.findall(r"^Some settings are part of the model: ([^.]*)\.", PAGE, re.MULTILINE)
     table, _, _ = cell(row[0]).partition(".")
     return {table, f"[{table}]"} & set(code(sentence)) != set()
 

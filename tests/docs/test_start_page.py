@@ -1,7 +1,5 @@
 """docs/start.md: its commands, one after the other, on a real Kafka."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Models and scorers of the contract, taken through their streams."""
 
-from __future__ import annotations
-
 import functools
 import json
 from itertools import pairwise

@@ -113,7 +113,8 @@ class NaiveIncidents:
     def is_late(self, held, place):
         seconds, latest = self.parameters.quiet_seconds, held["incident"].latest.timestamp
         if seconds is None or latest < 0:
-            return False
+            passed = place.number - held["incident"].latest.number
+            return passed > self.most_open * self.parameters.quiet_records
         return place.timestamp >= latest + 1000 * seconds
 
     def is_quiet(self, held):

@@ -57,23 +57,23 @@ class NaiveSilences:
 
 
 class Gaps:
-    """The gaps of one entity, in sorted lists of at least 4,096."""
+    """The gaps of one entity, in sorted lists of 4,096 and of months."""
 
     def __init__(self):
-        self.lists, self.since, self.longest, self.patience = [[]], 0.0, 0, 0
+        self.lists, self.months, self.since = [[]], [[]], 0.0
         self.last, self.offset, self.silent = None, None, False
 
     def add(self, gap, limit, now):
         """Add a gap that ends now."""
-        lasting = min(64 * self.longest, 30 * 86_400_000)
-        if len(self.lists[-1]) >= 4096 and now - self.since >= lasting:
+        if now - self.since >= 30 * 86_400_000:
+            self.months.append([])
+            self.since = now
+        bisect.insort(self.months[-1], gap)
+        if gap > (self.limit_of_lists() if self.recent() >= 1024 else limit):
+            return
+        if len(self.lists[-1]) == 4096:
             self.lists.append([])
-            self.since, self.longest, self.patience = now, 0, 0
-        self.longest = max(self.longest, gap)
-        if gap > limit:
-            self.patience = 2 * limit
-        else:
-            bisect.insort(self.lists[-1], gap)
+        bisect.insort(self.lists[-1], gap)
 
     def recent(self):
         """Return the number of gaps in the last two lists."""
@@ -81,10 +81,16 @@ class Gaps:
 
     def limit(self):
         """Return the longest silence that is usual."""
+        ends = (gaps[-4:] for gaps in self.months[-2:])
+        fourth = sorted([*itertools.chain(*ends), 0, 0, 0, 0], reverse=True)[3]
+        return max(self.limit_of_lists(), 1.5 * fourth)
+
+    def limit_of_lists(self):
+        """Return what the last two lists say of the longest silence that is usual."""
         if self.recent() < 32:
             return math.inf
         ends = (gaps[-8:] for gaps in self.lists[-2:])
         largest = sorted(itertools.chain(*ends), reverse=True)[:8]
         slope = sum(math.log(gap / largest[7]) for gap in largest) / 7
         tail = largest[7] * max(8 / (self.recent() * 1e-6), 1) ** slope
-        return max(tail, 3 * largest[0], self.patience)
+        return max(tail, 3 * largest[0])

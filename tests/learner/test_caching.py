@@ -34,16 +34,13 @@ def _run(root: Path, cache: Path, told: dict[str, str]) -> str:
     done = subprocess.run(
         [sys.executable, "-c", RUN],
         env={
-            **os.environ,
-            "PYTHONPATH": str(root),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "NUMBA_CACHE_DIR": str(cache),
-            **told,
+            **os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1",
+            "NUMBA_CACHE_DIR": str(cache), **told,
         },
         capture_output=True,
         text=True,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

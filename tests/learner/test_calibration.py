@@ -6,13 +6,7 @@ from hypothesis import given
 from hypothesis.strategies import floats, integers, lists
 from scipy.stats import genpareto
 
-from faust_oslrau.learner.scoring.calibration import (
-    FEWEST,
-    TAIL_SHARE,
-    Calibration,
-    Tail,
-    fit_tail,
-)
+from faust_oslrau.learner.scoring.calibration import FEWEST, TAIL_SHARE, Calibration, Tail, fit_tail
 
 
 def calibrated(scores):

@@ -5,11 +5,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm, t
 
-from faust_oslrau.learner.density.components import (
-    append,
-    conditional_quantiles,
-    new_components,
-)
+from faust_oslrau.learner.density.components import append, conditional_quantiles, new_components
 from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.entities.student import NODES, fill_nodes
 

@@ -22,28 +22,14 @@ LONG = needs_compiler("whole streams, again and again")
 
 
 STATES = [
-    ("plain", 10),
-    ("small batches", 1350),
-    ("stacked", 1960),
-    ("incidents", 1340),
-    ("categories", 1460),
-    ("seasons", 1960),
-    ("few entities", 700),
-    ("entities", 10),
-    ("entities", 1460),
-    ("all", 1460),
-    ("OSLRAU", 0),
-    ("OSLRAU", 600),
-    ("OSLRAU of many fields", 600),
-    ("StackedSPN", 0),
-    ("StackedSPN", 256),
-    ("StackedSPN with a challenger", 100),
-    ("StackedSPN with a challenger", 1000),
-    ("StackedSPN of many fields", 600),
-    ("StackedSPN that is settled", 5888),
-    ("EntityDensity of few entities", 900),
-    ("CategoricalDensity", 900),
-]
+    ("plain", 10), ("small batches", 1350), ("stacked", 1960), ("incidents", 1340),
+    ("categories", 1460), ("seasons", 1960), ("few entities", 700), ("entities", 10),
+    ("entities", 1460), ("all", 1460), ("OSLRAU", 0), ("OSLRAU", 600),
+    ("OSLRAU of many fields", 600), ("StackedSPN", 0), ("StackedSPN", 256),
+    ("StackedSPN with a challenger", 100), ("StackedSPN with a challenger", 1000),
+    ("StackedSPN of many fields", 600), ("StackedSPN that is settled", 5888),
+    ("EntityDensity of few entities", 900), ("CategoricalDensity", 900),
+]  # fmt: skip
 """States to be damaged: of what, and after how many records. Each array has numbers in one of them.
 """
 
@@ -208,6 +194,8 @@ TOGETHER = [
     ("incidents", 1340, {"evidence_marks": lambda a: zero(a) - 10}),
     ("silences", 1000, {"silence_clock": lambda a: a - 10**15}),
     ("silences", 1000, {"silence_numbers": lambda a: a + 1}),
+    ("silences", 1000, {"silence_numbers": lambda a: np.hstack([a[:, :-1], a[:, -1:] + 1e15])}),
+    ("silences", 1000, {"silence_numbers": lambda a: np.hstack([a[:, :-1], a[:, -1:] - 1e15])}),
     ("silences", 1000, {"silence_largest": lambda a: a[..., ::-1]}),
     ("seasons", 1960, {"season_usual": zero}),
     ("entities", 1460, {"level": lambda a: np.append(a, 1), "spread": lambda a: np.append(a, 1)}),

@@ -10,12 +10,7 @@ from interpreter import needs_compiler
 from naive_entities import NaiveLevels
 from scipy import special, stats
 
-from faust_oslrau.learner import (
-    OSLRAU,
-    InvalidInputError,
-    InvalidParameterError,
-    StreamScorer,
-)
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.entities import levels, population
 from faust_oslrau.learner.entities.former import FormerEntities
 from faust_oslrau.learner.entities.levels import from_gaussian, to_gaussian
@@ -230,30 +225,6 @@ def test_text_and_whole_numbers_name_the_entity_of_their_utf8():
         for keys in (digits, [each.decode() for each in digits], np.array(digits).astype(int))
     )
     assert of_bytes == of_texts == of_numbers
-
-
-@pytest.mark.parametrize(
-    ("entity", "message"),
-    [
-        (None, "expected one for each of 3 records"),
-        ([b"a"], "expected one for each of 3 records"),
-        ([b"a", b"b", 7.5], "expected bytes, text, a whole number or None, got float"),
-        ([b"a", 7, True], "expected bytes, text, a whole number or None, got bool"),
-    ],
-)
-def test_entities_that_are_none_are_refused_before_anything_is_scored(entity, message):
-    scorer, _ = run(KEYS[:300], ROWS[:300])
-    before = scorer.to_bytes()
-    with pytest.raises(InvalidInputError, match=message):
-        scorer.process(np.zeros((3, 3)), entity)
-    assert scorer.to_bytes() == before
-
-
-def test_entities_are_refused_by_a_scorer_without_them_and_none_is_no_limit():
-    with pytest.raises(InvalidInputError, match="expected none without max_entities"):
-        StreamScorer(OSLRAU()).process(np.zeros((1, 3)), [b"a"])
-    with pytest.raises(InvalidParameterError, match="max_entities = 0: expected at least 1"):
-        StreamScorer(OSLRAU(), max_entities=0)
 
 
 def test_an_entity_of_two_scorers_is_found():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 
-from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.entities.levels import B0, M0, MEMORY, NU, TAU2
 from faust_oslrau.learner.entities.population import first_population
 from faust_oslrau.learner.entities.profiles import deviations
@@ -142,9 +142,3 @@ def test_a_profile_has_what_is_usual_for_the_entity_and_for_all(whole):
     assert usual.p_value > 0.01 and len(ROWS[OF == 0]) == pytest.approx(usual.n_values[0], rel=0.1)
     assert scorer.entity_profile("unknown") is None
     assert StreamScorer(OSLRAU()).entity_profile(b"a") is None
-
-
-def test_what_is_no_event_is_refused():
-    for parameters in ({"max_entities": 5, "entity_events": ["old"]}, {"entity_events": ["new"]}):
-        with pytest.raises(InvalidParameterError, match="expected some of new, unusual with"):
-            StreamScorer(OSLRAU(), **parameters)

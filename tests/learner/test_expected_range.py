@@ -1,12 +1,9 @@
 """The range in which the model expects the fields of records, for plots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.errors import InvalidInputError
 
 
 def _rows(n, seed=0):
@@ -66,8 +63,3 @@ def test_without_a_model_and_with_entities_nothing_is_expected():
     entities.process(X, [b"machine"] * 300)
     for scorer in (StreamScorer(OSLRAU()), entities):
         assert np.isnan(scorer.expected_range(X[:5], 2.0)).all()
-
-
-def test_rows_of_another_width_are_refused(state):
-    with pytest.raises(InvalidInputError, match="expected 3 columns, got 2"):
-        StreamScorer.from_bytes(state).expected_range(np.zeros((1, 2)), 2.0)

@@ -5,7 +5,7 @@ import pytest
 from interpreter import needs_compiler
 from streams import share_within
 
-from faust_oslrau.learner import OSLRAU, InvalidInputError, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 
 RNG = np.random.default_rng(5)
 N = 2600
@@ -44,13 +44,10 @@ def learned(layers, n=N - 1, learner=OSLRAU):
 @pytest.mark.parametrize(
     ("layers", "learner", "key"),
     [
-        ("plain", OSLRAU, None),
-        ("habits", OSLRAU, KEYS[-1]),
-        ("all", OSLRAU, KEYS[-1]),
-        ("all", OSLRAU, b"new"),
-        ("all", StackedSPN, KEYS[-1]),
+        ("plain", OSLRAU, None), ("habits", OSLRAU, KEYS[-1]), ("all", OSLRAU, KEYS[-1]),
+        ("all", OSLRAU, b"new"), ("all", StackedSPN, KEYS[-1]),
     ],
-)
+)  # fmt: skip
 def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers, learner, key):
     """In the fields' own units; a record that lacks the other field has the density of one."""
     scorer = learned(layers, learner=learner)
@@ -75,13 +72,3 @@ def test_an_unknown_entity_is_expected_to_be_like_the_others():
     assert band.low.shape == (3, 2)
     assert (band.low < band.expected).all() and (band.expected < band.high).all()
     assert band.low[1].tolist() == band.low[2].tolist()
-
-
-def test_forecasts_need_one_entity_for_each_record():
-    scorer = learned("entities", n=100)
-    with pytest.raises(InvalidInputError, match="entity"):
-        scorer.forecast()
-    with pytest.raises(InvalidInputError, match="timestamps"):
-        scorer.forecast([b"machine-1"], [1, 2])
-    with pytest.raises(InvalidInputError, match="entity"):
-        learned("plain", n=100).forecast([b"machine-1"])

@@ -78,21 +78,22 @@ def mixture_of(weight, mean, lower):
     return mixture
 
 
-def test_the_mixed_density_is_that_of_the_oracle():
+def mixed_with_oracle():
+    """Return rows, what was mixed of them, the oracle, and the network's densities."""
     common, rows = shared(1), rows_of(2, 60)
     rows[20] = [np.nan, 0.5, np.nan]
-    found, _ = mixed(rows, common)
-    naive, network = NaiveHabits(common), Standard().score_samples(rows)
+    return rows, mixed(rows, common)[0], NaiveHabits(common), Standard().score_samples(rows)
+
+
+def test_the_mixed_density_is_that_of_the_oracle():
+    rows, found, naive, network = mixed_with_oracle()
     for row, log_density, of_network in zip(rows, found.log_density, network, strict=True):
         assert log_density == pytest.approx(naive.log_density(row, of_network), rel=1e-4, abs=1e-4)
         naive.learn(row, of_network)
 
 
 def test_the_mass_further_out_is_about_that_of_the_oracle():
-    common, rows = shared(1), rows_of(2, 60)
-    rows[20] = [np.nan, 0.5, np.nan]
-    found, _ = mixed(rows, common)
-    naive, network = NaiveHabits(common), Standard().score_samples(rows)
+    rows, found, naive, network = mixed_with_oracle()
     for row, mass, of_network in zip(rows, found.log_mass, network, strict=True):
         expected = naive.log_mass(row)
         if expected > -20.0:  # beyond, the order counts, and the approximations differ

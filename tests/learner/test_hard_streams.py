@@ -88,9 +88,7 @@ def test_a_late_score_is_no_worse_than_that_of_independent_gaussians(name, kind)
     assert block.log_likelihood[late].mean() > independent[late].mean() - 0.05
 
 
-def test_a_column_that_starts_to_move_is_an_anomaly_for_a_batch_and_then_learned(
-    kind,
-):
+def test_a_column_that_starts_to_move_is_an_anomaly_for_a_batch_and_then_learned(kind):
     _, block = scored("a column that starts to move", kind)
     start = N // 2
     boundary = start + (240 - start) % 256

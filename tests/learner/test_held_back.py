@@ -5,7 +5,7 @@ import pytest
 from interpreter import needs_compiler
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 D = 4
 CLEAN = clusters(41, 16_000, D)
@@ -77,9 +77,3 @@ def test_a_change_for_good_is_learned_once_enough_of_it_is_held_back(
     learned = changed + int(enough) + 256
     assert np.median(block.log_likelihood[learned:]) > -60
     assert block.is_anomaly[changed + 3000 :].mean() <= 0.01
-
-
-@pytest.mark.parametrize("adapt_after", [0, 8193])
-def test_a_wrong_number_is_refused(adapt_after):
-    with pytest.raises(InvalidParameterError, match="adapt_after"):
-        StreamScorer(OSLRAU(), adapt_after=adapt_after)

@@ -8,11 +8,7 @@ from interpreter import needs_compiler
 from naive_history import NaiveMeans
 from streams import blame_of
 
-from faust_oslrau.learner import (
-    OSLRAU,
-    InvalidParameterError,
-    StreamScorer,
-)
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.history.layer import History
 
 RNG = np.random.default_rng(3)
@@ -103,10 +99,3 @@ def test_huge_values_leave_the_means_finite():
     rows = np.array([[1e308], [-1e308], [1e308], [0.0], [1.0]])
     found = history.take(rows, np.zeros(5, np.int64), np.zeros(5, np.bool_), np.full(5, -1))
     assert not np.isinf(found).any() and np.isfinite(found[1:]).all()
-
-
-@pytest.mark.parametrize("spans", [(), ("0",), ("0.5",), ("0s",), ("ten",), ("5d",), ("5", "5"),
-                                   ("1", "2", "3", "4", "5"), ("-3",), ("1e3",)])  # fmt: skip
-def test_wrong_spans_are_refused(spans):
-    with pytest.raises(InvalidParameterError, match="history: expected"):
-        StreamScorer(OSLRAU(), history=spans)

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, InvalidInputError, InvalidParameterError, NotFittedError
+from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT
 
 
@@ -162,48 +162,6 @@ def test_the_scoring_floor_widens_leaves_without_changing_the_model():
     floored = model.score_samples(X, variance_floor=0.5)
     assert floored.max() < before.max()
     np.testing.assert_array_equal(model.score_samples(X), before)
-
-
-def test_nothing_can_be_asked_before_the_first_batch():
-    with pytest.raises(NotFittedError, match="partial_fit"):
-        OSLRAU().score_samples([[1.0]])
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        ([1.0, 2.0], r"matrix"),
-        ([[np.inf, 1.0, 2.0]], "infinity"),
-        ([[1.0, 2.0]], "expected 3 columns, got 2"),
-    ],
-)
-def test_wrong_input_is_refused_with_what_was_expected(X, message):
-    model, _ = grown()
-    with pytest.raises(InvalidInputError, match=message):
-        model.partial_fit(X)
-    with pytest.raises(InvalidInputError, match=message):
-        model.score_samples(X)
-
-
-OUT_OF_RANGE = {
-    "corr_threshold": [0.0, 1.5],
-    "min_count": [0, np.nan, None],
-    "max_leaf_vars": [-1, 2**70],
-    "n_init_components": [0, np.inf],
-    "max_nodes": [1, 2**70],
-    "merges_per_batch": [2**40],
-    "structure_until": [-1, np.inf],
-    "variance_floor": [-1.0],
-    "memory": [0],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, wrong in OUT_OF_RANGE.items() for value in wrong]
-)
-def test_a_parameter_out_of_range_is_named(name, value):
-    with pytest.raises(InvalidParameterError, match=f"{name} = .*expected"):
-        OSLRAU(**{name: value}).partial_fit([[1.0, 2.0]])
 
 
 def test_a_budget_too_small_for_the_fields_leaves_one_component():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
 from faust_oslrau.learner.rates.evidence import ENOUGH, FACTORS, LONGEST_SECONDS, Evidence
 from faust_oslrau.learner.rates.filters import Filters
 from faust_oslrau.learner.rates.layer import Rates
@@ -32,9 +31,8 @@ def follow(times, who=None, rates=None):
     if who is not None:
         fresh[np.unique(who, return_index=True)[1]] = True
         keys = [None if entity < 0 else b"e%d" % entity for entity in who]
-    slots = np.zeros(m, np.int64) if who is None else np.maximum(who, 0)
     places = np.column_stack([np.arange(m), np.arange(m), times])
-    return rates.take(places, slots, fresh, keys), rates
+    return rates.take(places, fresh, keys), rates
 
 
 def mean_of(predicted):
@@ -130,9 +128,36 @@ def test_entities_beyond_the_first_thousand_count_for_the_partition_alone(monkey
     monkeypatch.setattr("faust_oslrau.learner.rates.layer.MOST_ENTITIES", 1)
     rates = np.full((900, 3), 30.0)
     rates[600:650, :2] = 3.0
-    changes, layer = follow(*records(rates, np.random.default_rng(16)))
+    times, who = records(rates, np.random.default_rng(16))
+    first = (who == 0).argmax()  # the first record of e0
+    changes, layer = follow(times[first:], who[first:])
     assert {change.entity for change in changes} == {"e0", None}
     assert len(layer.state()["rate_records"]) == 2
+
+
+def test_the_place_of_an_entity_that_is_gone_is_another_ones(monkeypatch):
+    monkeypatch.setattr("faust_oslrau.learner.rates.layer.MOST_ENTITIES", 1)
+    rates = np.zeros((900, 3))
+    rates[:200, 0], rates[400:, 1], rates[:, 2] = 30.0, 30.0, 30.0
+    rates[800:, 1] = 3.0
+    times, who = records(rates, np.random.default_rng(17))
+    who[who == 2] = -1
+    changes, _ = follow(times, who)
+    of_entities = [(each.entity, each.state) for each in changes if each.entity]
+    assert of_entities == [("e0", "began"), ("e0", "ended"), ("e1", "began")]
+
+    fresh = np.zeros(len(who), np.bool_)
+    fresh[[(who == entity).argmax() for entity in (0, 1)]] = True
+    keys = [None if entity < 0 else b"e%d" % entity for entity in who]
+    places, again = np.column_stack([np.arange(len(who))] * 2 + [times]), []
+    layer = Rates(60.0, "UTC")
+    for first in range(0, len(who), 3000):
+        rows = slice(first, first + 3000)
+        found = layer.take(places[rows], fresh[rows], keys[rows])
+        again += [change._replace(row=first + change.row) for change in found]
+        state, layer = layer.state(), Rates(60.0, "UTC")
+        layer.restore(state)
+    assert again == changes
 
 
 def test_pauses_of_the_partition_are_no_drops():
@@ -147,12 +172,6 @@ def test_records_without_a_time_belong_to_the_window_that_is_open():
     _, layer = follow(times)
     assert mean_of(layer._filters.predict(10.0)) == pytest.approx(50, rel=0.1)
     assert follow(np.full(1000, -1))[0] == []
-
-
-@pytest.mark.parametrize("seconds", [0.5, 3601.0, math.nan])
-def test_windows_have_a_second_to_an_hour(seconds):
-    with pytest.raises(InvalidParameterError, match="rates"):
-        StreamScorer(OSLRAU(), rates=seconds)
 
 
 def learned(counts, hours=None):
@@ -192,6 +211,22 @@ def test_counts_that_wander_have_wide_quantiles():
         noise[i] = 0.9 * noise[i - 1] + 0.3 * rng.normal()
     predicted = learned(rng.poisson(100.0 * np.exp(noise))).predict(5.0)
     assert predicted.quantile(0, 0.99) > 1.5 * predicted.expected[0]
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "factor"), [(6e4, 0.03, 0.5), (3e6, 0.0, 0.3), (3e6, 0.03, 0.5)]
+)
+def test_a_loss_is_told_within_two_windows_however_many_records_they_bring(rate, noise, factor):
+    rng = np.random.default_rng(18)
+    means = rate * np.exp(noise * rng.normal(size=302))
+    filters, evidence, told = learned(rng.poisson(means[:300])), Evidence(60.0), []
+    evidence.reserve(1)
+    for window in (300, 301):
+        records = rng.poisson(factor * means[window : window + 1]).astype(float)
+        predicted = filters.predict(window / 60)
+        told += evidence.add(records, predicted, window, np.ones(1, np.bool_))
+        filters.learn(records, predicted, window / 60, evidence.changed == 0)
+    assert [found.begins for found in told] == [True]
 
 
 def test_evidence_is_the_sum_of_log_likelihood_ratios():

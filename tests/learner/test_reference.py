@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from interpreter import examples, needs_compiler
+from interpreter import examples
 
 from faust_oslrau.learner.scoring.calibration import Calibration
 from faust_oslrau.learner.scoring.reference import FAR, RECENT, SETTLED, YOUNG, Reference
@@ -119,28 +119,6 @@ def test_it_is_what_lists_and_counting_say(seed, batches, before, adapt_after):
 def test_there_is_no_p_value_before_the_first_records():
     assert np.isnan(Reference().p_value(np.zeros(2))).all()
     assert Reference().lowest_usual_density(0.01) == -np.inf
-
-
-@given(st.integers(0, 10**6), st.sampled_from([16, 800, 3000]))
-def test_a_lower_score_never_has_a_higher_p_value(seed, n):
-    reference = Reference()
-    admit(reference, normal(seed, n), n)
-    p = reference.p_value(np.linspace(-40.0, 8.0, 500))
-    assert (np.diff(p) >= 0).all() and (p > 0).all() and p[-1] == 1.0
-
-
-@needs_compiler("400,000 scores")
-@pytest.mark.parametrize("rate", [0.01, 0.001])
-@pytest.mark.parametrize("tail", ["light", "heavy"])
-def test_p_values_of_exchangeable_scores_are_uniform(rate, tail):
-    rng = np.random.default_rng(3)
-    scores = rng.normal(size=400_000) if tail == "light" else -rng.pareto(2.5, 400_000)
-    reference, found = Reference(), []
-    for end in range(256, len(scores) + 1, 256):
-        batch = scores[end - 256 : end]
-        found.append(reference.p_value(batch))
-        admit(reference, batch, end)
-    assert (np.concatenate(found[32:]) <= rate).mean() == pytest.approx(rate, rel=0.15)
 
 
 def test_a_fault_is_not_learned_and_does_not_hide_the_next():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.relevance import Relevance
 
@@ -95,17 +94,3 @@ def test_a_category_matters_whatever_its_code():
         nats=np.array([[np.nan, 5.0]]), value=np.zeros((1, 2)), expected=np.full((1, 2), np.nan)
     )
     assert Relevance({0: "high"}, {0: 1.0}, 0.01).matters(found).all()
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"directions": {0: "up"}}, {"least": {0: 0.0}}, {"least": {0: np.nan}}]
-)
-def test_what_is_no_direction_or_distance_is_refused(parameters):
-    with pytest.raises(InvalidParameterError):
-        StreamScorer(OSLRAU(), **parameters)
-
-
-@pytest.mark.parametrize("parameters", [{"directions": {3: "high"}}, {"least": {-1: 1.0}}])
-def test_a_column_that_is_none_is_refused(parameters):
-    with pytest.raises(InvalidInputError, match=next(iter(parameters))):
-        scored(stream(), **parameters)

@@ -10,7 +10,7 @@ from interpreter import needs_compiler
 from naive_seasons import NaiveDays, less_days, local, shape
 from streams import blame_of
 
-from faust_oslrau.learner import OSLRAU, InvalidParameterError, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.seasons.calendar import Calendar
 from faust_oslrau.learner.seasons.days import Days
 from faust_oslrau.learner.seasons.profile import WEEK, between_hours
@@ -257,15 +257,3 @@ def test_shapes_are_those_of_the_oracle(groups):
     for (g, hour), value in shape(hours.tolist(), group.tolist()).items():
         assert found[g, hour, 0] == pytest.approx(value)
     np.testing.assert_allclose(without_days(hours[..., None])[..., 0], less_days(hours.tolist()))
-
-
-@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../etc/passwd", "Europe", "no\0zone"])
-def test_what_is_no_time_zone_is_refused(zone):
-    with pytest.raises(InvalidParameterError, match=r"seasons = .*: expected a time zone such as"):
-        StreamScorer(OSLRAU(), seasons=zone)
-
-
-@pytest.mark.parametrize("zone", ["localtime", "posixrules", "Factory"])
-def test_a_zone_that_differs_from_host_to_host_is_refused(zone):
-    with pytest.raises(InvalidParameterError, match=f"seasons = '{zone}': expected a time zone"):
-        StreamScorer(OSLRAU(), seasons=zone)

@@ -25,13 +25,16 @@ def arrivals(rng, entities=20, hours=6, gap=MINUTE, jitter=0.05):
 
 def follow(times, who, silences=None, nameless=None):
     """Return what the records show; those of one entity may have no name."""
-    m = len(times)
-    fresh = np.zeros(m, np.bool_)
+    fresh = np.zeros(len(times), np.bool_)
     fresh[np.unique(who, return_index=True)[1]] = silences is None
-    places = np.column_stack([np.arange(m), np.arange(m), times])
     silences = silences or Silences()
     keys = [None if entity == nameless else b"e%d" % entity for entity in who]
-    return silences.take(places, who, fresh, keys)
+    return silences.take(places_of(times), who, fresh, keys)
+
+
+def places_of(times):
+    """Return numbers, offsets and time stamps of records."""
+    return np.column_stack([np.arange(len(times)), np.arange(len(times)), times])
 
 
 def kept(times, who, wanted):
@@ -80,6 +83,68 @@ def test_pauses_that_come_again_become_usual():
     assert max(days) < 7
 
 
+def paused(gap, every, pause, days):
+    """Return times of records that come regularly, with a pause in each day or hour."""
+    n = days * DAY // gap
+    times = gap * (1 + 0.1 * np.random.default_rng(11).normal(size=n))
+    times = START + times.cumsum().astype(np.int64)
+    return times[(times - START) % every >= pause]
+
+
+def ends(times):
+    """Return when the silences of a partition without entities end, two records after them."""
+    who = np.zeros(len(times), np.int64)
+    found = Silences().take(places_of(times), who, np.zeros(len(times), np.bool_), [])
+    return [int(times[silence.last_offset + 1] - START) for silence in found]
+
+
+@needs_compiler("long streams")
+@pytest.mark.parametrize(
+    ("gap", "every", "pause", "days"),
+    [
+        (1000, DAY, 5 * MINUTE, 14),
+        (1000, HOUR, 40_000, 3),
+        (10_000, 7 * DAY, HOUR, 60),
+        (20_000, DAY, 3 * MINUTE, 60),
+        (MINUTE, DAY, 2 * HOUR, 60),
+    ],
+)
+def test_short_pauses_are_usual_once_four_were_told(gap, every, pause, days):
+    told = ends(paused(gap, every, pause, days))
+    assert [at // every for at in told] == [1, 2, 3, 4]
+
+
+@needs_compiler("long streams")
+def test_an_outage_longer_than_the_usual_pauses_is_told():
+    times = paused(10_000, DAY, 5 * MINUTE, 30)
+    since, until = START + 20 * DAY + HOUR, START + 20 * DAY + HOUR + 20 * MINUTE
+    times = times[(times < since) | (times > until)]
+    assert [at // DAY for at in ends(times)] == [1, 2, 3, 4, 20]
+
+
+@needs_compiler("long streams")
+def test_an_entity_that_pauses_each_night_and_then_stops_is_found():
+    times, who = arrivals(np.random.default_rng(12), entities=2, hours=24 * 24)
+    nights = (times - START) % DAY >= 16 * HOUR
+    stop = START + 20 * DAY + HOUR
+    times, who = kept(times, who, (who == 1) | (~nights & (times < stop)))
+    found = [silence for silence in follow(times, who) if silence.entity == "e0"]
+    assert found[-1].state == "began"
+    assert found[-1].last_timestamp > stop - 2 * MINUTE
+    assert found[-1].seconds < 13 * 3600
+
+
+@needs_compiler("long streams")
+def test_pauses_that_came_for_a_while_are_forgotten_after_two_months():
+    times = paused(MINUTE, DAY, HOUR, 90)
+    often = paused(MINUTE, DAY, 0, 90)
+    times = np.concatenate([times[times < START + 9 * DAY], often[often >= START + 9 * DAY]])
+    for day, length in ((30, HOUR), (80, HOUR)):
+        since = START + day * DAY
+        times = times[(times < since) | (times > since + length)]
+    assert [at // DAY for at in ends(times)] == [1, 2, 3, 4, 80]
+
+
 WRONG = {
     "jitter": lambda rng, m, who: rng.integers(-20_000, 20_000, m),
     "glitches": lambda rng, m, who: rng.choice([-100, 0, 100], m, p=[0.01, 0.98, 0.01]) * DAY,
@@ -124,14 +189,16 @@ def test_few_silences_are_false(kind):
     assert len(found) <= (40 if kind == "bursts" else 2)
 
 
-def test_silences_are_those_of_the_oracle():
+@pytest.mark.parametrize("gap", [1000, HOUR])
+def test_silences_are_those_of_the_oracle(gap):
     rng = np.random.default_rng(6)
     n = 6000
     who = np.where(rng.random(n) < 0.95, rng.integers(6, size=n), 6 + rng.integers(3, size=n))
-    times = START + np.cumsum(rng.exponential(1000, size=n)).astype(np.int64)
+    times = START + np.cumsum(rng.exponential(gap, size=n)).astype(np.int64)
     times[rng.random(n) < 0.01] = -1
-    times[4000:] += HOUR
+    times[4000:] += 3600 * gap
     away = (who == 2) & (np.arange(n) > 2000) & (np.arange(n) < 3000)
+    away |= (who == 3) & (np.arange(n) % 600 < 200)
     times, who = kept(times, who, ~away)
     naive, expected = NaiveSilences(), []
     for row, (time, entity) in enumerate(zip(times.tolist(), who.tolist(), strict=True)):

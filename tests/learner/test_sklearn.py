@@ -120,11 +120,6 @@ def test_hyper_parameters_from_a_numpy_grid_can_be_written():
     assert again.get_params() == model.get_params()
 
 
-def test_an_unknown_hyper_parameter_is_refused():
-    with pytest.raises(InvalidParameterError, match="min_counts = 3: expected one of corr_thr"):
-        OSLRAU().set_params(min_counts=3)
-
-
 def test_a_representation_names_what_differs_from_the_defaults():
     assert (
         repr(OSLRAUDensity(OSLRAU(min_count=20))) == "OSLRAUDensity(learner=OSLRAU(min_count=20))"

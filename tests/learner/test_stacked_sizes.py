@@ -1,7 +1,5 @@
 """How large the parts of a StackedSPN are, and where its leaves begin."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -11,7 +11,6 @@ from scipy.stats import norm
 
 from faust_oslrau.learner import StackedSPN
 from faust_oslrau.learner.stacked import background as module
-from faust_oslrau.learner.stacked.background import WIDTHS, Background
 
 if INTERPRETED:
     pytest.skip("needs the compiler: long streams", allow_module_level=True)
@@ -35,13 +34,6 @@ def _blocks_of_three(monkeypatch):
     monkeypatch.setattr("faust_oslrau.learner.stacked.training.WIDEST_MIXTURE", 3)
 
 
-def background_of(rows):
-    background = Background(rows.shape[1])
-    for start in range(0, len(rows), 240):
-        background.learn(np.ascontiguousarray(rows[start : start + 240].T), 1.0)
-    return background
-
-
 def learned(rows):
     return StackedSPN().partial_fit(rows, batch_size=256)
 
@@ -60,15 +52,6 @@ def with_gaps(rows):
     rows[np.random.default_rng(0).random(rows.shape) < 0.3] = np.nan
     rows[0], rows[1, :2], rows[2, 1:], rows[3] = ROWS[0], np.nan, np.nan, np.nan
     return rows
-
-
-def test_densities_agree_with_scipy_whatever_is_missing():
-    background, rows = background_of(ROWS), with_gaps(ROWS[:40])
-    found = background.log_densities(np.ascontiguousarray(rows.T))
-    for width, log_density in zip(WIDTHS, found, strict=True):
-        covariance = width**2 * background.covariance
-        expected = [gaussian(background.mean, covariance, 0.0, row)[0] for row in rows]
-        np.testing.assert_allclose(log_density, expected, atol=1e-9)
 
 
 def test_quantiles_of_missing_fields_are_those_of_the_conditional_gaussian():

@@ -1,7 +1,5 @@
 """Series of two hours for each alert: in which all is well, it fires, or it stays silent."""
 
-from __future__ import annotations
-
 _WORKER = {"job": "faust-oslrau", "instance": "w1"}
 _PARTITION = {**_WORKER, "topic": "t", "partition": "0"}
 _OF_WORKERS = {
@@ -93,29 +91,27 @@ HEALTHY = dict(
     ]
 )
 
+_STOPPED = [
+    _records("scored", "0+60000x90 5400000x40"),
+    _records("rejected", "0+500x90 45000x40"),
+]
+
 # From minute 90 on; the tests look at minute 120.
 FIRING = {
     "OslrauWorkerDown": [_series("up", "1x90 0x40")],
     "OslrauNoWorker": [_series("up", "1x90")],
     "OslrauWorkerRestarts": [_series("process_start_time_seconds", "1000x90 2000+180x39")],
-    "OslrauNothingAssigned": [
-        _records("scored", "0+60000x90"),
-        _records("rejected", "0+500x90"),
-    ],
+    "OslrauNothingAssigned": [_records("scored", "0+60000x90"), _records("rejected", "0+500x90")],
     "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x118 40+60x12")],
     "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 4+1x20")],
     "OslrauPartitionsWaiting": [_series("oslrau_waiting_partitions", "0x90 2x40")],
     "OslrauRestoreFailing": [_series("oslrau_failed_openings_total", "2x90 2+60x40")],
     "OslrauSnapshotDamaged": [damaged("1x90 2x40")],
     "OslrauSnapshotOld": [_series("oslrau_snapshot_age_seconds", "55x110 60+60x20")],
-    "OslrauNotConsuming": [
-        _records("scored", "0+60000x90 5400000x40"),
-        _records("rejected", "0+500x90 45000x40"),
-    ],
+    "OslrauNotConsuming": _STOPPED,
     "OslrauSchemasAwaited": [_series("oslrau_awaited_schemas", "0x90 1x40")],
     "OslrauNoRecords": [
-        _records("scored", "0+60000x90 5400000x40"),
-        _records("rejected", "0+500x90 45000x40"),
+        *_STOPPED,
         _series("oslrau_consumer_lag_records", f"0x{MINUTES}"),
     ],
     "OslrauPartitionSilent": [
@@ -132,10 +128,7 @@ FIRING = {
     ],
     "OslrauDeadLetters": [_records("rejected", "0+500x90 45000+1000x39")],
     "OslrauIncident": [incidents("major", "2x117 3x13")],
-    "OslrauIncidentStale": [
-        _records("scored", "0+60000x90 5400000x40"),
-        _records("rejected", "0+500x90 45000x40"),
-    ],
+    "OslrauIncidentStale": _STOPPED,
     "OslrauIncidentsOften": [incidents("minor", "3x70 4+1x59")],
     "OslrauAnomalies": [_series("oslrau_anomalies_total", "0+120x90 10800+2400x39")],
     "OslrauLogLikelihoodCollapse": _log_likelihood("-12x90 -60x40", "-8x90 -40x40"),
@@ -148,10 +141,7 @@ SILENT = {
     "OslrauWorkerDown": [_series("up", "1x119 0x10")],
     "OslrauNoWorker": [_series("up", "1x119 _x10")],
     "OslrauWorkerRestarts": [_series("process_start_time_seconds", "1000x90 2000x40")],
-    "OslrauNothingAssigned": [
-        _records("scored", "0+60000x110"),
-        _records("rejected", "0+500x110"),
-    ],
+    "OslrauNothingAssigned": [_records("scored", "0+60000x110"), _records("rejected", "0+500x110")],
     "OslrauBrokerAway": [_series("oslrau_broker_silent_seconds", "1x110 25x20")],
     "OslrauRebalancing": [_series("oslrau_rebalances_total", "3x110 6x20")],
     "OslrauPartitionsWaiting": [_series("oslrau_waiting_partitions", "0x119 2x11")],
@@ -166,9 +156,7 @@ SILENT = {
     "OslrauSchemasAwaited": [_series("oslrau_awaited_schemas", "0x119 1x11")],
     "OslrauNoRecords": [_records("scored", "0+60000x110 6600000x20")],
     # Records wait: the worker is late, not the partition silent. One silence long ago.
-    "OslrauPartitionSilent": [
-        _series("oslrau_last_record_timestamp_seconds", "0+60x110 6600x20"),
-    ],
+    "OslrauPartitionSilent": [_series("oslrau_last_record_timestamp_seconds", "0+60x110 6600x20")],
     "OslrauSilence": [_series("oslrau_silences_total", "5x80 6x50")],
     "OslrauRate": [_series("oslrau_rate_changes_total", "5x80 6x50")],
     "OslrauField": [_series("oslrau_field_changes_total", "5x50 6x80", state="unit")],

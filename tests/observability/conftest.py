@@ -1,7 +1,5 @@
 """Fixtures: schemas, and a live worker under a real Prometheus with its Alertmanager."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -60,9 +58,7 @@ class Observed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def observed(
-    kafka: KafkaBroker,
-    tool: Callable[[str], str],
-    tmp_path_factory: pytest.TempPathFactory,
+    kafka: KafkaBroker, tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Observed]:
     """A worker in the middle of a stream that has a bit of everything."""
     programs = tool("prometheus"), tool("prometheus-alertmanager")

@@ -1,7 +1,5 @@
 """The dashboards and rules as the tests read them: panels, alerts, expressions."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -17,12 +15,8 @@ DASHBOARDS = sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
 
 # What Grafana puts in for its variables, as with "All" chosen. The window has to hold two scrapes.
 _VARIABLES = {
-    "$job": ".*",
-    "$instance": ".*",
-    "$topic": ".*",
-    "$partition": ".*",
-    "$__rate_interval": "10s",
-}
+    "$job": ".*", "$instance": ".*", "$topic": ".*", "$partition": ".*", "$__rate_interval": "10s",
+}  # fmt: skip
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Programs of the tests: a worker, a producer, Prometheus and Alertmanager, each a process."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The Helm chart and the example for Strimzi."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

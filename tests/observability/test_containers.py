@@ -1,7 +1,5 @@
 """The image, the compose file and the Kubernetes example, as far as they can be read."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

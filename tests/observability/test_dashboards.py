@@ -1,7 +1,5 @@
 """The dashboards: as built, valid, and complete."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

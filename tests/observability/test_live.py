@@ -1,7 +1,5 @@
 """A real Prometheus scrapes a worker that reads a real Kafka."""
 
-from __future__ import annotations
-
 import re
 
 import promql_parser
@@ -23,9 +21,7 @@ _RECORDED = {name for name in rule_expressions() if ":" in name}
 # Prometheus itself makes these.
 _OF_PROMETHEUS = {"up", "ALERTS"}
 # What these look for is not there while all is well.
-_EMPTY = {
-    "OslrauNoWorker": "absent() has nothing to say while a worker answers",
-}
+_EMPTY = {"OslrauNoWorker": "absent() has nothing to say while a worker answers"}
 
 
 def _conditions():

@@ -1,7 +1,5 @@
 """The alert rules: valid, silent while all is well, firing when they should, explained."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -11,16 +9,7 @@ import promql_parser
 import pytest
 import yaml
 from alert_cases import FIRING, HEALTHY, MINUTES, SILENT, damaged, open_incidents, setting
-from dashboards import (
-    DASHBOARDS,
-    ROOT,
-    RULES,
-    alerts,
-    load,
-    metric_names,
-    rule_expressions,
-    rules,
-)
+from dashboards import DASHBOARDS, ROOT, RULES, alerts, load, metric_names, rule_expressions, rules
 
 from grafana import build
 

@@ -1,7 +1,5 @@
 """Fields that are categories: their codes, and the records that have them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

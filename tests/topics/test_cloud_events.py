@@ -1,7 +1,5 @@
 """CloudEvents' rules for attributes, and that each event has an id of its own."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest
@@ -17,13 +15,10 @@ def headers(*arguments):
 
 def test_an_anomaly_is_named_by_its_record():
     assert headers(4711, 1767225600007, "anomaly") == {
-        "ce_specversion": "1.0",
-        "ce_id": "4711/anomaly",
-        "ce_source": "/faust-oslrau/features/2",
-        "ce_type": "oslrau.anomaly",
-        "ce_time": "2026-01-01T00:00:00.007+00:00",
+        "ce_specversion": "1.0", "ce_id": "4711/anomaly", "ce_source": "/faust-oslrau/features/2",
+        "ce_type": "oslrau.anomaly", "ce_time": "2026-01-01T00:00:00.007+00:00",
         "content-type": "application/json",
-    }
+    }  # fmt: skip
 
 
 def test_an_event_is_named_by_what_it_tells_of_whom():

@@ -39,6 +39,34 @@ def test_what_a_field_holds(contents, kind, why):
     assert (column.kind, column.why) == (kind, why)
 
 
+START = 1_790_000_000_000
+
+
+def jittery(unit, days=0):
+    """Times of records in a unit, of devices that differ by seconds; one clock is wrong."""
+    off = 1500 * np.random.default_rng(5).normal(size=240)
+    times = START + 1000 * np.arange(240) + off - 86_400_000 * days
+    return [0, *(times[1:] * unit).astype(np.int64).tolist()]
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1, 1e3, 1e6])
+def test_times_in_any_order_and_unit_are_those_near_their_records(unit):
+    times = [START + 1000 * i for i in range(240)]
+    column = column_of("at", jittery(unit, days=7), times)
+    assert (column.kind, column.why, column.is_time) == ("ignored", "times", True)
+    (column,) = columns_of([{"at": at} for at in jittery(unit)], times)
+    assert column.is_time
+
+
+def test_numbers_far_from_the_times_of_their_records_are_numbers():
+    times = [START + 1000 * i for i in range(240)]
+    for contents in (jittery(1, days=400), [5, 7, 3000] * 80, [1.5 * START] * 120 + [3] * 120):
+        assert not column_of("x", contents, times).is_time
+        assert not column_of("x", contents, [None] * 240).is_time
+    early = [1000 * i for i in range(240)]  # as of a log whose times begin at 0
+    assert column_of("x", [3, 1, 2] * 80, early).kind == "count"
+
+
 @given(
     st.lists(
         st.one_of(st.text(), st.booleans(), st.integers(), st.floats(allow_nan=False)), min_size=1

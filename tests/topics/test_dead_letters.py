@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 from faust_oslrau.topics import Reason, Record, Rejection, dead_letter, message_bytes
 
 REJECTION = Rejection(Reason.NOT_JSON, "unexpected end of data")
 TRACE = ("trace", b"\x00\x01")
 RECORD = Record("features", 3, 42, 1700000000000, b"pump-1", b'{"x": \xff', (TRACE,))
 REASON_HEADERS = (
-    ("oslrau-reason", b"not_json"),
-    ("oslrau-detail", b"unexpected end of data"),
-    ("oslrau-topic", b"features"),
-    ("oslrau-partition", b"3"),
-    ("oslrau-offset", b"42"),
-)
+    ("oslrau-reason", b"not_json"), ("oslrau-detail", b"unexpected end of data"),
+    ("oslrau-topic", b"features"), ("oslrau-partition", b"3"), ("oslrau-offset", b"42"),
+)  # fmt: skip
 
 
 def test_a_dead_letter_is_the_record_with_the_reason_behind_its_headers():

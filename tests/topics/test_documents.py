@@ -1,7 +1,5 @@
 """Which records are valid, whichever reader looks at them and from however deep a stack."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import math
 
@@ -203,13 +201,9 @@ def test_numbers_not_above_their_fields_bound_are_rejected_and_named():
     values = [
         json.dumps(document).encode()
         for document in (
-            {"a": 1, "b": -5},
-            {"a": 0, "b": 2},
-            {"b": 3},
-            {"a": -1, "b": -9},
-            {"a": 2},
+            {"a": 1, "b": -5}, {"a": 0, "b": 2}, {"b": 3}, {"a": -1, "b": -9}, {"a": 2},
         )
-    ]
+    ]  # fmt: skip
     block = FeatureDecoder(("a", "b"), LIMIT, {"a": 0.0, "b": -8.0}).decode([*values, b"[]"])
     assert block.positions == [0, 2, 4]
     assert [(at, r.reason) for at, r in block.rejected] == [
@@ -223,12 +217,9 @@ def test_numbers_not_above_their_fields_bound_are_rejected_and_named():
 def test_contents_of_another_type_count_as_missing_where_that_is_wanted():
     decoder = FeatureDecoder(("a", "b", "of.c"), LIMIT, takes_wrong_types=True)
     values = [
-        b'{"a": 1, "b": 2, "of": {"c": 3}}',
-        b'{"a": "1", "b": 2, "of": {"c": [3]}}',
-        b'{"a": {}, "b": 2, "of": 7}',
-        b'{"a": "x", "b": "y"}',
-        b'{"a": 1e999, "b": "y"}',
-    ]
+        b'{"a": 1, "b": 2, "of": {"c": 3}}', b'{"a": "1", "b": 2, "of": {"c": [3]}}',
+        b'{"a": {}, "b": 2, "of": 7}', b'{"a": "x", "b": "y"}', b'{"a": 1e999, "b": "y"}',
+    ]  # fmt: skip
     block = decoder.decode(values)
     nan = np.nan
     np.testing.assert_array_equal(block.rows, [[1, 2, 3], [nan, 2, nan], [nan, 2, nan]])

@@ -1,7 +1,5 @@
 """Which fields a partition's first records choose."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -76,16 +76,45 @@ def test_another_unit_is_told_once_with_its_factor(factor, at):
     assert told[0].factor == pytest.approx(factor, rel=0.1)
 
 
+@pytest.mark.parametrize("unit", [10, 20, 40, 7])
+def test_senders_that_take_turns_are_all_looked_at(unit):
+    levels = (10.0 ** np.linspace(-1, 3, unit)).tolist()
+    records = [
+        json.dumps({"a": levels[i % unit] * noise(), f"of-{i % 2}": 1}).encode()
+        for i in range(40 * WINDOW)
+        if i % 4999  # or each would always come at the same position
+    ]
+    assert FieldWatch().take(records, ("a", "of-0", "of-1")) == []
+
+
+def test_batches_and_types_that_come_again_are_told_ever_more_rarely():
+    def text_or_number():
+        return "x" if RNG.random() < 0.5 else 1
+
+    nights = [
+        part
+        for _ in range(10)
+        for part in (values(6 * WINDOW, a=noise), values(3 * WINDOW, a=lambda: 100 * noise()))
+    ]
+    assert 1 <= len(changes(*nights)) <= 3
+    later = values(20 * WINDOW, a=noise), values(3 * WINDOW, a=lambda: 100 * noise())
+    told = changes(*nights, *later)[len(changes(*nights)) :]
+    assert [change.state for change in told] == [FieldState.UNIT]  # after weeks without one
+    assert len(changes(values(150 * WINDOW, a=text_or_number))) < 8
+
+
+def test_another_unit_after_known_ones_is_told():
+    parts = [values(4 * WINDOW, a=lambda f=f: f * noise()) for f in (1, 100, 1, 100, 1e-4)]
+    assert changes(*parts)[-1].factor == pytest.approx(1e-6, rel=0.2)
+
+
 @pytest.mark.parametrize(
     "later",
     [
-        lambda: noise() + 200,
-        lambda: 20 + 40 * RNG.normal(),
-        lambda: 4 * noise(),
-        lambda: 0.0,
+        lambda: noise() + 200, lambda: 20 + 40 * RNG.normal(), lambda: 4 * noise(), lambda: 0.0,
         lambda: RNG.lognormal(2, 3),
     ],
-)
+)  # fmt: skip
 def test_a_change_of_level_spread_or_load_is_no_change_of_unit(later):
     assert changes(values(3 * WINDOW, a=noise), values(3 * WINDOW, a=later)) == []
 

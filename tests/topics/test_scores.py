@@ -8,7 +8,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.topics import Columns, encode_anomaly, encode_drift, encode_scores
+from faust_oslrau.app.pipeline.events import encode_drift
+from faust_oslrau.learner import Change
+from faust_oslrau.topics import Columns, encode_anomaly, encode_scores
 from faust_oslrau.topics.scores import MOST_BLAMED
 
 
@@ -95,7 +97,7 @@ def test_a_record_of_many_fields_lists_those_most_to_blame():
 
 def test_only_events_have_a_member_event():
     place = {"topic": "t", "partition": 1, "offset": 8, "timestamp": None}
-    event = json.loads(encode_drift(place, 1.5, 512))
+    event = json.loads(encode_drift(place, Change(1.5, 512)))
     assert event == {"event": "drift", **place, "statistic": 1.5, "records": 512}
     (score,) = encode_scores("t", 1, [8], [None], scores([0], [1], [False]), Columns(["x"]))
     assert "event" not in json.loads(encode_anomaly(score, b"{}"))
@@ -115,16 +117,10 @@ def test_a_message_has_all_members_in_their_order_to_the_bit_and_null_for_what_i
     messages = encode_scores('t"%d', 1, range(len(rows)), times, block, Columns(["x"]))
     for i, message in enumerate(messages):
         alone = {
-            "topic": 't"%d',
-            "partition": 1,
-            "offset": i,
-            "timestamp": times[i],
-            "log_likelihood": log_likelihood[i],
-            "p_value": p_value[i],
-            "is_anomaly": False,
-            "n_learned": i,
-            "warming_up": i < 1,
-        }
+            "topic": 't"%d', "partition": 1, "offset": i, "timestamp": times[i],
+            "log_likelihood": log_likelihood[i], "p_value": p_value[i], "is_anomaly": False,
+            "n_learned": i, "warming_up": i < 1,
+        }  # fmt: skip
         assert message == orjson.dumps(alone)
 
 

@@ -1,10 +1,9 @@
-from __future__ import annotations
-
 import orjson
 import pytest
 
-from faust_oslrau.topics import OutMessage, message_bytes
-from faust_oslrau.topics.anomalies import encode_anomaly, encode_drift
+from faust_oslrau.app.pipeline.events import encode_drift
+from faust_oslrau.learner import Change
+from faust_oslrau.topics import OutMessage, encode_anomaly, message_bytes
 from faust_oslrau.topics.shortening import shortened
 
 PLACE = {"topic": 'feat,"record":ures', "partition": 3, "offset": 42}
@@ -55,7 +54,7 @@ def test_more_goes_where_one_part_is_not_enough():
 
 
 def test_an_event_loses_its_key_only():
-    event = encode_drift({**PLACE, "timestamp": 7}, 1.5, 900)
+    event = encode_drift({**PLACE, "timestamp": 7}, Change(1.5, 900))
     short = shortened(OutMessage(42, b"k" * 50_000, event, 7), 20_000)
     assert (short.key, short.value) == (None, event)
     assert dict(short.headers).items() >= PLACE_HEADERS.items()
@@ -68,7 +67,7 @@ def test_where_nothing_fits_the_headers_remain():
 
 
 def test_an_event_stays_a_cloud_event_without_its_trace():
-    event = encode_drift({**PLACE, "timestamp": 7}, 1.5, 900)
+    event = encode_drift({**PLACE, "timestamp": 7}, Change(1.5, 900))
     told = (("traceparent", b"t"), ("ce_id", b"42/drift"), ("content-type", b"application/json"))
     short = shortened(OutMessage(42, b"k" * 50_000, event, 7, told), 20_000)
     assert set(told[1:]) <= set(short.headers) and told[0] not in short.headers

@@ -30,9 +30,10 @@ function show({ incident, is_held: isHeld }) {
   setText(byId("addressed-name"), `Incident ${incident.incident}`);
   setText(byId("elsewhere"), isHeld ? "" : `This worker does not hold ${partitionName(incident)}: here is what the anomalies topic tells of it. Its charts are on the page of the worker that does.`);
   const known = section.querySelector(".incident");
-  if (known?.dataset.offset === String(incident.offset)) return;
+  const version = `${incident.offset} ${incident.state}`;
+  if (known?.dataset.version === version) return;
   const made = card(incident);
-  made.dataset.offset = incident.offset;
+  made.dataset.version = version;
   made.querySelector("details").open = true;
   if (known) known.replaceWith(made);
   else section.append(element("div", { class: "cards" }, made));

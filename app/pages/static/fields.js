@@ -56,7 +56,8 @@ export class Fields {
 
   /** Ask for news of the field, if it is time. */
   look(now) {
-    if (this.#partition && !this.#asking && now - this.#until > AGAIN_SECONDS) this.#ask();
+    const isTime = now - this.#until > AGAIN_SECONDS || now < this.#until; // the worker's clock may be set back
+    if (this.#partition && !this.#asking && isTime) this.#ask();
   }
 
   /** The rows that are known of the field, from a second on. */

@@ -81,10 +81,10 @@ export function chance(nats) {
 /** 14:03:59 of seconds since 1970, in the reader's own time. */
 export const time = (seconds) => clock.format(1000 * seconds);
 
-/** 23 Nov 14:03:59, with the year unless it is this one. */
+/** 23 Nov 14:03:59, with the year unless it is this one; a record may have a timestamp beyond all dates. */
 export function moment(seconds) {
-  if (!isNumber(seconds)) return "–";
   const date = new Date(1000 * seconds);
+  if (!isNumber(seconds) || !isNumber(date.getTime())) return "–"; // beyond the calendar
   const names = date.getFullYear() === new Date().getFullYear() ? day : dayOfYear;
   return `${names.format(date)} ${clock.format(date)}`;
 }

@@ -44,7 +44,7 @@ export class Incidents {
     this.#silence = new Map(partitions.map((each) => [partitionName(each), now - (each.last_active ?? 0)]));
     for (const [id, event] of this.#latest) if (!this.#silence.has(partitionName(event))) this.#latest.delete(id);
     for (const event of events) {
-      if (this.#latest.get(event.incident)?.offset >= event.offset) continue;
+      if (!isNews(event, this.#latest.get(event.incident))) continue;
       this.#latest.set(event.incident, event);
       this.#cards.delete(event.incident);
     }
@@ -96,6 +96,8 @@ function replace(place, children) {
 }
 
 export const isOpen = ({ state }) => state !== "closed";
+/** Whether an event tells more than the known one; what closes with its model is else as it was. */
+const isNews = (event, known) => !known || event.offset > known.offset || (event.offset === known.offset && isOpen(known) && !isOpen(event));
 const isStale = (event, silence) => isOpen(event) && silence > STALE_SECONDS;
 const opened = ({ opened_timestamp: at, noted }) => (at === null ? 1000 * noted : at);
 

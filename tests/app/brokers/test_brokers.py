@@ -1,7 +1,5 @@
 """The embedded broker, and what the real one needs before a process starts."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from pathlib import Path

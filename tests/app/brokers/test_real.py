@@ -1,7 +1,5 @@
 """A real Apache Kafka: start, stop, failures and other programs as clients."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The demonstration's account of every record, and its summary."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """The demonstration as a newcomer starts it: one command."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -134,11 +132,7 @@ def test_records_that_a_dead_worker_leaves_are_missing(start: Callable[..., Demo
     ],
 )
 def test_wrong_options_and_files_end_it_in_one_line(
-    arguments: list[str],
-    code: int,
-    reason: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str], code: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("a,b\n1\n")

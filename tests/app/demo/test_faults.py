@@ -1,7 +1,5 @@
 """What is found among the demonstration's machines."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

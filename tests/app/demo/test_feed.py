@@ -1,7 +1,5 @@
 """The demonstration's made-up machines, and a user's file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the demonstration shows on a terminal and without one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """Fixtures of workers on the embedded broker, which needs no Java, and creates no topics."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

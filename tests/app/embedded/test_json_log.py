@@ -1,7 +1,5 @@
 """A worker's log as JSON, one object a line."""
 
-from __future__ import annotations
-
 import json
 
 

@@ -1,7 +1,5 @@
 """The page for people in a real browser, while a real worker runs: numbers, charts, the network."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np
@@ -177,6 +175,12 @@ class TestOfOneWorker:
             "import('/page/format.js').then((f) => done([f.figure(12345678), f.figure(123456),"
             " f.number(1.5e12), f.number(1234567), f.short(4500)]))"
         ) == ["12.3 M", "123,456", "1.50 \N{MULTIPLICATION SIGN} 10¹²", "1,234,567", "4.5k"]
+
+    def test_a_time_beyond_the_calendar_is_not_shown(self, page):
+        assert page.browser.execute_async_script(
+            "const [done] = arguments;"
+            "import('/page/format.js').then((f) => done([f.moment(1.79e15), f.moment(null)]))"
+        ) == 2 * ["\N{EN DASH}"]
 
     def test_while_a_backlog_is_read_the_charts_say_so(self, page):
         assert page.browser.execute_async_script(

@@ -1,7 +1,5 @@
 """Entities on the page for people, in a real browser while a real worker runs."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """Anomalies and incidents on the page for people, in a real browser while a real worker runs."""
 
-from __future__ import annotations
-
 import re
 import time
 
@@ -68,6 +66,42 @@ def test_an_incident_is_shown_as_it_opens_and_closes_and_again_after_a_restart(s
     page.wait_until(lambda: page.text(".incident .spark").startswith(drawn), "drawing it")
     page.wait_until(lambda: page.pixels(".incident canvas", "red") > 0, "marking the records")
     _search(page)
+
+
+def test_an_incident_is_shown_though_its_timestamps_are_in_nanoseconds(scene, page):
+    rows = [*usual_rows(3000), *odd_rows()]
+    scene.score((*row, (), 1_700_000_000_000_000_000) for row in rows)
+    page.open().wait_until(lambda: page.count(".incident") == 1, "showing the incident")
+    assert page.text(".incident p").startswith("since \N{EN DASH} · ")
+
+
+# How many incidents are open, and are still once each has been told as closed by its last event.
+_CLOSED = """
+return fetch("/live").then((answer) => answer.json()).then(async (live) => {
+  const { incidents, partitions, until } = live;
+  const { Incidents } = await import("/page/incidents.js");
+  const known = new Incidents(document.createElement("div"), document.createElement("button"));
+  return ["opened", "closed"].map((state) => {
+    known.add(incidents.map((event) => ({ ...event, state })), partitions, until);
+    return known.open.length;
+  });
+});
+"""
+
+
+def test_an_incident_whose_model_is_gone_closes_without_another_record(scene, page):
+    worker = scene.score([*usual_rows(3000), *odd_rows()])
+    page.open().wait_until(lambda: page.number("#open-incidents") == 1, "showing the incident")
+    assert page.run(_CLOSED) == [1, 0]
+    page.find(".incident summary").click()
+    page.find(".incident details a").click()
+    page.wait_until(lambda: page.data("#addressed .incident", "state") == "open", "at its address")
+    assert worker.terminate() == 0
+    scene.workers.start(app_id=f"{scene.topic}-new", start="latest").wait_ready()
+    page.wait_state("live")
+    page.wait_until(lambda: page.number("#open-incidents") == 0, "aware that it closed")
+    page.wait_until(lambda: page.data("#addressed .incident", "state") == "closed", "there, too")
+    page.errors()  # nobody answered in between
 
 
 def _search(page):

@@ -1,7 +1,5 @@
 """The example of docs/plugin.md as a process, and the pages that docs/pages.md lists."""
 
-from __future__ import annotations
-
 import random
 
 from doc_pages import blocks, code, rows, section

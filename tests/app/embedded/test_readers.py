@@ -1,7 +1,5 @@
 """A worker whose pages many clients ask for."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import socket

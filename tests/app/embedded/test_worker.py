@@ -1,7 +1,5 @@
 """Workers on the embedded broker, which creates no topics."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Committed offsets of a group on a real Kafka, while a transaction commits some."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

@@ -1,7 +1,5 @@
 """Clients that ask for topics that do not exist, on a broker that creates what is asked for."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 

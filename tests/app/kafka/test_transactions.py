@@ -1,7 +1,5 @@
 """The transactional producers of partitions on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import time
@@ -10,11 +8,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 from faust.types import TP
 
-from faust_oslrau.app.kafka.transactions import (
-    LostPartitionError,
-    Producers,
-    TransactionalProducer,
-)
+from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers, TransactionalProducer
 from faust_oslrau.topics import OutMessage
 
 pytestmark = pytest.mark.real_kafka

@@ -1,19 +1,18 @@
 """What is kept of the last minutes: little, whatever comes."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import orjson
 import pytest
+from as_records import as_records
 
 from faust_oslrau.app.metrics import history
 from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, History, merged
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import OutMessage, Record
+from faust_oslrau.topics import OutMessage
 
 
 @pytest.fixture
@@ -29,8 +28,7 @@ SETTINGS = Settings(features=("a", "b"))
 
 def _processed(values, settings=SETTINGS):
     pipeline = PartitionPipeline("features", 0, settings)
-    records = [Record("features", 0, i, None, b"k", value) for i, value in enumerate(values)]
-    return pipeline.process(records)
+    return pipeline.process(as_records(values, key=b"k"))
 
 
 def _numbers(number):

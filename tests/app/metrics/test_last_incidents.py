@@ -1,7 +1,5 @@
 """The last incidents of a partition, as the page shows them."""
 
-from __future__ import annotations
-
 import orjson
 
 from faust_oslrau.app.metrics.last_incidents import INCIDENTS, LastIncidents, most_urgent
@@ -9,14 +7,9 @@ from faust_oslrau.app.metrics.last_incidents import INCIDENTS, LastIncidents, mo
 
 def _event(offset, state, opened, **more):
     return {
-        "event": "incident",
-        "incident": f"features/0/{opened}",
-        "offset": offset,
-        "state": state,
-        "opened_timestamp": 1000 * opened,
-        "contributions": [],
-        **more,
-    }
+        "event": "incident", "incident": f"features/0/{opened}", "offset": offset, "state": state,
+        "opened_timestamp": 1000 * opened, "contributions": [], **more,
+    }  # fmt: skip
 
 
 def _offsets(incidents):

@@ -1,21 +1,21 @@
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter
 
 import numpy as np
 import pytest
+from as_records import as_records
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from faust_oslrau.app.metrics import Metrics, NetworkSize
 from faust_oslrau.app.metrics.distribution import Distribution
 from faust_oslrau.app.metrics.partition import BlamedFields
+from faust_oslrau.app.partitions.held_partition import ages
 from faust_oslrau.app.pipeline import ExpectedField, PartitionPipeline, ProcessedBlock
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.learner import Incident
 from faust_oslrau.learner.scoring.evidence import Place
-from faust_oslrau.topics import OutMessage, Record
+from faust_oslrau.topics import OutMessage
 
 _LABELS = {"topic": "features", "partition": "1"}
 
@@ -72,6 +72,14 @@ def test_rows_are_counted_by_outcome(partition, value):
     assert value("stage_seconds_sum", stage="learn") == pytest.approx(0.6)
 
 
+def test_a_record_from_a_clock_that_is_ahead_is_new(partition, value):
+    now = 1000 * time.time()
+    block = _block(scored=3, timestamps=np.array([now - 5000, now + 1e7, np.nan]))
+    partition.count_emitted(block, ages(block))
+    assert value("end_to_end_seconds_count") == 2
+    assert 5 <= value("end_to_end_seconds_sum") < 600
+
+
 def _opened_before(seconds, level):
     place = Place(number=900, offset=900, timestamp=int(1000 * (time.time() - seconds)))
     return Incident(place, place, place, place, 1e-9, 1, 150.0, level)
@@ -116,6 +124,13 @@ def test_quantiles_are_exact_wherever_the_stream_lies_and_forget(partition, valu
     assert low == pytest.approx(centre - 0.9, abs=1e-6)
     partition.count_emitted(_block(log_likelihood=np.full(3000, 7.0)), np.empty(0))
     assert value("log_likelihood_quantile", quantile="0.01") == 7
+
+
+def test_log_likelihoods_of_a_model_that_gave_way_are_no_part_of_the_quantiles(partition, value):
+    partition.count_emitted(_block(log_likelihood=np.full(1000, -40.0)), np.empty(0))
+    partition.begin_anew()
+    partition.count_emitted(_block(log_likelihood=np.full(10, 7.0)), np.empty(0))
+    assert value("log_likelihood_quantile", quantile="0.05") == 7
 
 
 def test_structure_changes_are_counted_once_and_not_again_after_a_restart(partition, value):
@@ -176,8 +191,7 @@ def test_an_unbounded_number_of_fields_makes_a_bounded_number_of_series():
 
 
 def _records(rows):
-    text = b'{"a": %f, "b": %f}'
-    return [Record("features", 1, i, 0, None, text % tuple(row)) for i, row in enumerate(rows)]
+    return as_records([{"a": a, "b": b} for a, b in rows.tolist()], 1)
 
 
 def _correlated(number):

@@ -1,7 +1,5 @@
 """The page of metrics of a worker with many partitions."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """The record of each second that stands for it in a plot."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from faust_oslrau.app.metrics.sampled_rows import SampledRows

@@ -1,7 +1,5 @@
 """The records of entities that somebody looks at."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

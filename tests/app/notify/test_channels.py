@@ -1,9 +1,10 @@
 """What Alertmanager and webhooks get, and when they get it again."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+from base64 import b64encode
+from datetime import UTC, datetime
+from functools import partial
 
 import aiohttp
 import pytest
@@ -17,12 +18,13 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
 
-def incident(state, *fields):
+def incident(state, *fields, **members):
     """Return the event of an incident, with the fields that it blames."""
     event = {
         "event": "incident", "topic": "pumps", "partition": 0, "offset": 9, "state": state,
         "incident": "pumps/0/1", "severity": 10, "severity_name": "minor", "length": 4,
         "contributions": [{"field": field, "value": 1.0} for field in fields],
+        **members,
     }  # fmt: skip
     found = event_of(Record("anomalies", 0, 0, None, None, json.dumps(event).encode()))
     assert found is not None
@@ -44,6 +46,17 @@ async def test_an_alert_ends_with_the_labels_with_which_it_began():
     assert began["endsAt"] > ended["endsAt"]
 
 
+@pytest.mark.parametrize("since", [1_790_000_000_000_000, -1, -(10**15)])
+async def test_an_alert_of_a_record_whose_time_is_wrong_begins_now(since):
+    server, before = PostServer(200), datetime.now(UTC)
+    news = Notices(Settings()).add(incident("opened", "flow", start_timestamp=since))
+    assert news is not None
+    async with aiohttp.ClientSession() as session:
+        await Alertmanager(server.address, session).tell(news)
+    ((alert,),) = server.bodies
+    assert before <= datetime.fromisoformat(alert["startsAt"]) <= datetime.now(UTC)
+
+
 @pytest.fixture
 def opened():
     news = Notices(Settings()).add(incident("opened", "flow"))
@@ -59,6 +72,20 @@ async def test_a_redirect_is_told_and_tried_again(opened, caplog):
     assert f"127.0.0.1:{server.port} did not take a notice, it is sent again: status 302" in (
         caplog.text
     )
+
+
+@pytest.mark.parametrize("channel", [Alertmanager, partial(Webhook, template=None)])
+@pytest.mark.parametrize("rest", ["/token-9f2", "?token-9f2"])
+async def test_the_user_name_and_password_of_an_address_log_in_and_are_not_logged(
+    channel, rest, opened, caplog
+):
+    server = PostServer(503, 200)
+    async with aiohttp.ClientSession() as session:
+        address = f"http://me:hidden@127.0.0.1:{server.port}{rest}"
+        await channel(address, session=session).tell(opened)
+    assert server.logins == [f"Basic {b64encode(b'me:hidden').decode()}"]
+    assert f"127.0.0.1:{server.port} did not take a notice" in caplog.text
+    assert "hidden" not in caplog.text and "token-9f2" not in caplog.text
 
 
 async def test_who_refuses_a_connection_is_told_later(opened, caplog, monkeypatch):

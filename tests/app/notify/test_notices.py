@@ -1,7 +1,5 @@
 """Which incidents are one notice, and when people are told."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -62,6 +60,27 @@ def test_incidents_that_overlap_and_blame_a_common_field_are_one_notice():
         "records": 8, "fields": ["flow"], "entities": ["a", "b"],
         "incidents": ["pumps/0/1", "pumps/0/2"], "address": "",
     }  # fmt: skip
+
+
+def test_what_begins_long_after_others_is_told_though_one_of_them_never_ends():
+    notices = Notices(Settings())
+    begins = [incident(n, OPENED, entity=str(n)) for n in (1, 3000, 6000, 9601)]
+    assert states(notices, *begins) == [OPENED, None, None, OPENED]
+
+
+def test_an_incident_is_ended_by_the_next_one_of_its_entity():
+    notices, first = Notices(Settings()), incident(1, OPENED, entity="a")
+    assert states(notices, first, incident(2, OPENED, entity="b")) == [OPENED, None]
+    others = (
+        first, incident(3, OPENED), incident(3, OPENED, entity="c"),
+        incident(3, CLOSED, entity="a"), event("silence", "began", entity="a"),
+    )  # fmt: skip
+    assert [notices.ended_by(each) for each in others] == 5 * [None]
+    ended = notices.ended_by(incident(3, OPENED, entity="a"))
+    assert ended is not None and ended.message.incident == "pumps/0/1"
+    assert states(notices, ended) == [None]  # the notice has another one
+    last = notices.ended_by(incident(4, OPENED, entity="b"))
+    assert last is not None and states(notices, last) == [CLOSED]
 
 
 def test_a_title_counts_the_other_incidents():

@@ -1,7 +1,6 @@
 """`faust-oslrau notify` between a real Kafka and those who are told."""
 
-from __future__ import annotations
-
+import asyncio
 import json
 import os
 import shutil
@@ -16,7 +15,9 @@ import pytest
 from post_server import PostServer
 
 from faust_oslrau.app.brokers.ports import free_ports
-from faust_oslrau.app.notify.notifier import told_before
+from faust_oslrau.app.notify import notifier
+from faust_oslrau.app.notify.notifier import notify_all, told_before
+from faust_oslrau.app.settings import NotifySettings, Settings
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(120)]
 
@@ -48,13 +49,14 @@ class Scene:
         self.client, self.topic, self.folder = client, topic, folder
         client.create(topic, partitions=2)
 
-    def send(self, name, state, severity="minor", fields=None, partition=0):
+    def send(self, name, state, severity="minor", fields=None, partition=0, **members):
         """Write the event of an incident, which blames the field of its name, or these."""
         event = {
-            "event": "incident", "topic": "pumps", "partition": 0, "offset": 1, "state": state,
-            "incident": f"pumps/0/{name}", "severity": 10, "severity_name": severity, "length": 4,
-            "start_timestamp": 1_790_000_000_000,
+            "event": "incident", "topic": "pumps", "partition": partition, "offset": 1,
+            "state": state, "incident": f"pumps/{partition}/{name}", "severity": 10,
+            "severity_name": severity, "length": 4, "start_timestamp": 1_790_000_000_000,
             "contributions": [BLAME | {"field": field} for field in fields or [name]],
+            **members,
         }  # fmt: skip
         self.write(event, partition)
 
@@ -116,7 +118,7 @@ def test_what_was_told_is_remembered_through_a_kill(scene):
     wait_for(lambda: server.bodies)
     time.sleep(1.5)  # the commit
     stop(process)
-    scene.send("heat", "opened")
+    scene.send("heat", "opened", entity="p-7")
     scene.send("flow", "closed")
     process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
     try:
@@ -127,11 +129,75 @@ def test_what_was_told_is_remembered_through_a_kill(scene):
     assert told == [(["flow"], "opened"), (["heat"], "opened"), (["flow"], "closed")]
 
 
+def test_an_incident_that_nothing_closed_ends_as_the_next_one_of_its_entity_opens(scene):
+    server = PostServer(200)
+    process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
+    try:
+        wait_until_it_reads(scene)
+        for name, entity in (("flow", "p-7"), ("heat", "p-8"), ("leak", "p-7")):
+            scene.send(name, "opened", entity=entity)
+        wait_for(lambda: len(server.bodies) == 4)
+    finally:
+        stop(process)
+    told = [(body["incidents"], body["state"]) for body in server.bodies]
+    assert told == [
+        (["pumps/0/flow"], "opened"), (["pumps/0/heat"], "opened"),
+        (["pumps/0/flow"], "closed"), (["pumps/0/leak"], "opened"),
+    ]  # fmt: skip
+
+
+def test_what_comes_after_the_first_start_is_told_after_the_second(scene):
+    server = PostServer(200)
+    scene.send("heat", "opened")
+    process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
+    wait_until_it_reads(scene)
+    stop(process)
+    scene.client.add_partitions(scene.topic, 3)
+    for partition, name in ((0, "flow"), (2, "leak")):
+        scene.send(name, "opened", partition=partition)
+    process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
+    try:
+        wait_for(lambda: len(server.bodies) == 2)
+    finally:
+        stop(process)
+    assert sorted(body["fields"] for body in server.bodies) == [["flow"], ["leak"]]
+
+
+async def test_events_of_a_partition_that_is_added_are_told(scene, caplog, monkeypatch):
+    monkeypatch.setattr(notifier, "_METADATA_MS", 200)
+    caplog.set_level("INFO")
+    server = PostServer(200)
+    settings = Settings(
+        broker=scene.client.servers, app_id=scene.topic, anomalies_topic=scene.topic,
+        notify=NotifySettings(webhook=(server.address,)),
+    )  # fmt: skip
+    telling = asyncio.create_task(notify_all(settings))
+
+    def grow():
+        wait_for(lambda: "reading" in caplog.text)
+        scene.send("flow", "opened")
+        scene.client.add_partitions(scene.topic, 3)
+        scene.send("heat", "opened", partition=2)
+        wait_for(lambda: len(server.bodies) == 2)
+        for partition, name in ((0, "flow"), (2, "heat")):
+            scene.send(name, "closed", partition=partition)
+        wait_for(lambda: len(server.bodies) == 4)
+
+    try:
+        await asyncio.to_thread(grow)
+    finally:
+        telling.cancel()
+    told = sorted((body["fields"], body["state"]) for body in server.bodies)
+    assert told == [
+        (["flow"], "closed"), (["flow"], "opened"), (["heat"], "closed"), (["heat"], "opened"),
+    ]  # fmt: skip
+
+
 def test_what_happened_at_once_in_two_partitions_is_one_notice_to_who_reads_it_later(scene):
     server = PostServer(200)
     process = scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address)
     wait_until_it_reads(scene)
-    scene.send("heat", "opened")
+    scene.send("heat", "opened", entity="p-7")
     wait_for(lambda: server.bodies)
     stop(process)
     for state in ("opened", "closed"):

@@ -7,11 +7,14 @@ import orjson
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka_client import KafkaClient
 
+from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.cli import main
-from faust_oslrau.app.offline.advice import Advice, Choice
+from faust_oslrau.app.offline.advice import Advice, Advisor, Choice
 from faust_oslrau.app.offline.advised_file import advised_file
 from faust_oslrau.app.settings import Settings, load_settings
+from faust_oslrau.topics import Record
 
 N = 3000
 
@@ -94,6 +97,45 @@ def test_a_history_pays_where_records_follow_each_other_and_logarithms_where_the
         rows.append({"x": x, "size": float(np.exp(2.0 * rng.normal()))})
     settings = advise(tmp_path, rows)[1]
     assert settings.history == ("10",) and settings.transforms == (("size", "log"),)
+
+
+def timed(times, partition=0):
+    """Records with these timestamps in milliseconds."""
+    rng = np.random.default_rng(5)
+    values = map(orjson.dumps, ({"x": x} for x in rng.normal(size=len(times)).tolist()))
+    return [
+        Record("features", partition, i, int(at), None, value)
+        for i, (at, value) in enumerate(zip(times, values, strict=True))
+    ]
+
+
+def advised_rate(records, partitions=None):
+    advice = Advisor(records, Settings(), lambda what: None, partitions).advise(20)
+    (rate,) = (choice for choice in advice.choices if choice.name == "alarm_rate")
+    return rate.value, rate.why
+
+
+def test_alerts_a_day_are_those_of_all_partitions_whatever_one_clock_says():
+    minutes = 1_790_000_000_000 + 60_000 * np.arange(N)
+    wrong = minutes.copy()
+    wrong[[7, 8]] = 0, 10 * minutes[0]
+    for times in (minutes, wrong):
+        assert advised_rate(timed(times)) == (0.01, "20 of 1,440 usual records a day")
+    assert advised_rate(timed(wrong), 10)[1] == "20 of 14,400 usual records a day"
+    both = timed(wrong) + timed(minutes[: N // 2], 1)  # the second one was not read to its end
+    assert advised_rate(both)[1] == "20 of 2,880 usual records a day"
+
+
+def test_partitions_of_a_topic_that_are_not_read_count_for_the_alarm_rate(topic_name):
+    rows = [orjson.dumps({"x": row["x"], "at": row["at"]}) for row in machines(1000)]
+    with EmbeddedBroker() as broker:
+        broker.create_topic(topic_name, 3)
+        client = KafkaClient(broker.bootstrap_servers)
+        client.send(topic_name, [(partition, row) for row in rows for partition in range(3)])
+        options = ("--topic", topic_name, "--broker", broker.bootstrap_servers, "--records", "1000")
+        result = CliRunner().invoke(main, ["advise", *options, "--alerts-a-day", "9"])
+    assert result.exit_code == 0, result.output
+    assert "9 of 4,320 usual records a day" in result.output
 
 
 def test_what_the_given_settings_say_stays(tmp_path):

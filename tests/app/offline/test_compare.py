@@ -1,7 +1,5 @@
 """`faust-oslrau compare`: two settings on one log."""
 
-from __future__ import annotations
-
 import json
 import sys
 from xml.etree import ElementTree
@@ -9,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import orjson
 import pytest
+from as_records import as_records
 from click.testing import CliRunner
 
 from faust_oslrau.app.cli import main
@@ -17,7 +16,6 @@ from faust_oslrau.app.offline.input_files import open_input
 from faust_oslrau.app.offline.scored_log import Scores
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import load_settings
-from faust_oslrau.topics import Record
 
 ROWS = 3000
 FAULT = 2500
@@ -65,16 +63,11 @@ def compared(folder, a, b, *arguments):
 
 def expected_blocks(folder, partitions=1):
     """What pipelines with each settings give for the log, as one block for each partition."""
-    messages = list(open_input(folder / "log.ndjson"))
+    messages = [message.value for message in open_input(folder / "log.ndjson")]
     settings = (load_settings(folder / name, {}) for name in ("plain.toml", "logs.toml"))
     return [
         [
-            PartitionPipeline("features", p, own).process(
-                [
-                    Record("features", p, offset, None, None, message.value)
-                    for offset, message in enumerate(messages[p::partitions])
-                ]
-            )
+            PartitionPipeline("features", p, own).process(as_records(messages[p::partitions], p))
             for p in range(partitions)
         ]
         for own in settings

@@ -1,7 +1,5 @@
 """`faust-oslrau evaluate`: alarms and labels of a file."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -9,6 +7,7 @@ import orjson
 import pyarrow
 import pyarrow.parquet
 import pytest
+from as_records import as_records
 from click.testing import CliRunner
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -64,10 +63,7 @@ def evaluated(*arguments):
 def block_of(columns):
     """Score the columns without the labels with a pipeline."""
     rows = zip(columns["a"], columns["b"], strict=True)
-    records = [
-        Record("features", 0, offset, None, None, orjson.dumps({"a": a, "b": b}))
-        for offset, (a, b) in enumerate(rows)
-    ]
+    records = as_records({"a": a, "b": b} for a, b in rows)
     return PartitionPipeline("features", 0, Settings()).process(records)
 
 

@@ -6,18 +6,13 @@ import os
 import numpy as np
 import orjson
 import pytest
+from as_records import as_records
 from click.testing import CliRunner
 
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.pipeline import (
-    PartitionPipeline,
-    Snapshot,
-    model_file,
-    new_pipeline,
-)
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot, model_file, new_pipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
 
 ROWS = 1500
 
@@ -26,10 +21,6 @@ def lines(seed, n=ROWS):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n, 2)) @ np.array([[1, 0.9], [0, 0.5]])
     return [orjson.dumps({"a": a, "b": b}) for a, b in rows.tolist()]
-
-
-def records(values):
-    return [Record("features", 3, offset, 0, b"k", value) for offset, value in enumerate(values)]
 
 
 def run(*arguments):
@@ -50,8 +41,7 @@ def files(tmp_path_factory):
 
 def test_a_model_is_what_a_partition_learns_of_the_files(files):
     pipeline = PartitionPipeline("features", 0, Settings())
-    values = [*lines(1), *lines(2)]
-    pipeline.process([Record("features", 0, i, None, None, v) for i, v in enumerate(values)])
+    pipeline.process(as_records([*lines(1), *lines(2)], time=None))
     model = Snapshot.from_bytes((files / "both").read_bytes())
     assert model.to_bytes() == pipeline.snapshot(0, 2 * ROWS).to_bytes()
 
@@ -99,12 +89,10 @@ def test_misspelt_names_and_missing_times_are_told(tmp_path):
 
 def test_a_partition_begins_with_the_model_and_goes_on_as_if_it_had_learned_the_files(files):
     settings = Settings(initial_model=str(files / "first"))
-    block = new_pipeline("features", 3, settings).process(records(lines(2)))
+    block = new_pipeline("features", 3, settings).process(as_records(lines(2), 3, key=b"k"))
     whole = PartitionPipeline("features", 0, Settings())
-    whole.process([Record("features", 0, i, 0, b"k", v) for i, v in enumerate(lines(1))])
-    expected = whole.process(
-        [Record("features", 0, ROWS + i, 0, b"k", v) for i, v in enumerate(lines(2))]
-    )
+    whole.process(as_records(lines(1)))
+    expected = whole.process(as_records(lines(2), first=ROWS))
     assert block.log_likelihood.tobytes() == expected.log_likelihood.tobytes()
     assert block.p_value.tobytes() == expected.p_value.tobytes()
     first = orjson.loads(block.scores[0].value)
@@ -169,9 +157,9 @@ def test_models_are_merged_into_one_that_partitions_begin_with(files, tmp_path):
     summary = json.loads(result.output)
     assert (summary["models"], summary["records"]) == (2, 2 * ROWS)
     merged = new_pipeline("features", 0, Settings(initial_model=str(out)))
-    block = merged.process([Record("features", 0, i, 0, b"k", v) for i, v in enumerate(lines(3))])
+    block = merged.process(as_records(lines(3)))
     alone = new_pipeline("features", 0, Settings(initial_model=str(files / "first")))
-    other = alone.process([Record("features", 0, i, 0, b"k", v) for i, v in enumerate(lines(3))])
+    other = alone.process(as_records(lines(3)))
     assert block.log_likelihood.mean() > other.log_likelihood.mean() - 0.05
 
 

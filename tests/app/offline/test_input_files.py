@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -138,12 +136,8 @@ def test_parquet_rows_keep_their_types(tmp_path):
     first, second = open_input(tmp_path / "a.parquet", "c")
     assert (first.key, second.key) == (b"pump", None)
     assert json.loads(first.value) == {
-        "a": 1,
-        "b": float(np.float32(0.1)),
-        "c": "pump",
-        "d": {"e": [-math.inf]},
-        "f": "1.5",
-    }
+        "a": 1, "b": float(np.float32(0.1)), "c": "pump", "d": {"e": [-math.inf]}, "f": "1.5",
+    }  # fmt: skip
     rejected = FeatureDecoder(("b",), 1000).decode([second.value]).rejected
     assert rejected[0][1].reason is Reason.NOT_FINITE
 

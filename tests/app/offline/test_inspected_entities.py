@@ -5,6 +5,7 @@ import math
 import numpy as np
 import orjson
 import pytest
+from as_records import as_records
 from faust.types import TP
 
 from faust_oslrau.app.commands.inspect import _details, entity_text
@@ -66,9 +67,7 @@ def test_the_text_has_a_line_for_each_field(found):
 
 def test_a_young_entity_cannot_be_compared_yet():
     pipeline = PartitionPipeline("features", 2, Settings(features=("a", "b"), entity="key"))
-    pipeline.process(
-        [Record("features", 2, at, 0, b"m", b'{"a": %d, "b": 2}' % at) for at in range(20)]
-    )
+    pipeline.process(as_records([{"a": at, "b": 2} for at in range(20)], 2, key=b"m"))
     data = pipeline.snapshot(0, 20).to_bytes()
     described = inspection.describe_entity(_found(20, data), "m")
     assert math.isnan(described["entity_p_value"])
@@ -76,7 +75,7 @@ def test_a_young_entity_cannot_be_compared_yet():
 
 
 def test_a_model_that_is_to_follow_with_changed_settings_is_told():
-    records = [Record("features", 2, at, 0, None, b'{"a": %d, "b": 2}' % at) for at in range(50)]
+    records = as_records([{"a": at, "b": 2} for at in range(50)], 2)
     old, new = (
         PartitionPipeline("features", 2, Settings(features=of)) for of in (("a",), ("a", "b"))
     )

@@ -1,7 +1,5 @@
 """`faust-oslrau inspect` on the snapshots of real workers."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace

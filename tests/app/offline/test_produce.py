@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -43,11 +41,8 @@ def test_row_i_goes_to_partition_i_modulo_the_number_of_partitions(broker, clien
     summary = json.loads(result.stdout)
     assert summary.pop("seconds") > 0
     assert summary == {
-        "topic": topic,
-        "partitions": 3,
-        "records": 9000,
-        "bytes": sum(map(len, lines)),
-    }
+        "topic": topic, "partitions": 3, "records": 9000, "bytes": sum(map(len, lines)),
+    }  # fmt: skip
     found = client.read(topic)
     assert len(found) == 9000
     for record in found:

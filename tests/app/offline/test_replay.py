@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -71,12 +69,9 @@ def test_a_file_is_scored_as_its_records_one_by_one(file, tmp_path, partitions):
     assert summary.pop("first_rejection").startswith("features/0 offset ")
     anomalies = sum(json.loads(score)["is_anomaly"] for score in expected)
     assert summary == {
-        "records": ROWS,
-        "scored": ROWS - 2,
-        "anomalies": anomalies,
-        "incidents": 0,
+        "records": ROWS, "scored": ROWS - 2, "anomalies": anomalies, "incidents": 0,
         "rejected": {"not_utf8": 1, "not_a_number": 1},
-    }
+    }  # fmt: skip
 
 
 def test_anomalies_and_incidents_are_written_as_a_worker_sends_them(tmp_path):
@@ -270,7 +265,7 @@ def test_the_choice_of_fields_is_told_once_as_a_worker_logs_it(tmp_path):
     told = [line for line in result.stderr.splitlines() if line.startswith("features/")]
     assert told == [
         "features/0: the first records choose 2 fields: a, b\\x1b.c; "
-        "they leave out n (only grows), tags (hardly any number or text), to (hardly any value)",
+        "they leave out n (only grows), tags (hardly any number or text), to (hardly any value)"
     ]
     assert "features/" not in run(path, "--out", out, "--features", "a").stderr
 

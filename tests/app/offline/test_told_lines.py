@@ -1,7 +1,5 @@
 """The lines of messages that the encoders of the topics make."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 
@@ -14,7 +12,15 @@ from hypothesis import strategies as st
 
 from faust_oslrau.app.offline.told import MessageReader, as_json
 from faust_oslrau.app.offline.told_lines import line, moment, odds
-from faust_oslrau.learner.scoring.blame import Blame
+from faust_oslrau.app.pipeline.events import (
+    encode_drift,
+    encode_entity_event,
+    encode_field_change,
+    encode_incident,
+    encode_rate_change,
+    encode_silence,
+)
+from faust_oslrau.learner import Blame, Change
 from faust_oslrau.topics import (
     Columns,
     FieldChange,
@@ -24,13 +30,7 @@ from faust_oslrau.topics import (
     Rejection,
     dead_letter,
     encode_anomaly,
-    encode_drift,
-    encode_entity_event,
-    encode_field_change,
-    encode_incident,
-    encode_rate_change,
     encode_scores,
-    encode_silence,
 )
 from faust_oslrau.topics.shortening import without_largest
 
@@ -95,7 +95,8 @@ def incident(state, entity="press-7", severity=61.4, name="major", fields=FIELDS
         severity_name=name,
         entity=entity,
     )
-    return encode_incident(SOURCE, state, found, blame(2), Columns(fields))
+    event = SimpleNamespace(state=state, incident=found, blame=blame(2))
+    return encode_incident(SOURCE, event, Columns(fields))
 
 
 def entity_event(state, p_value, *aspects):
@@ -226,7 +227,8 @@ def test_a_field_that_changed(change, what, detail):
 
 def test_a_drift():
     found = "records are less likely than before, since about 1,512 records"
-    assert cells(encode_drift(SOURCE, 1.3, 1512)) == (HEAD, "drift", PLACE, "k", found)
+    drift = encode_drift(SOURCE, Change(1.3, 1512))
+    assert cells(drift) == (HEAD, "drift", PLACE, "k", found)
 
 
 def test_a_dead_letter():

@@ -1,7 +1,5 @@
 """A worker's runtime around partitions without a broker, for the pages to look at."""
 
-from __future__ import annotations
-
 import pytest
 from memory_worker import MemoryBroker, MemoryWorker, values
 from prometheus_client import CollectorRegistry
@@ -17,11 +15,13 @@ class Clock:
 
     def __init__(self):
         self.now = 1_000_000.0
+        self.set_back = 0.0  # by how much the clock on the wall was
 
     def time(self):
-        return self.now
+        return self.now - self.set_back
 
-    monotonic = time
+    def monotonic(self):
+        return self.now
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def clock(monkeypatch):
     clock = Clock()
     for module in (broker_contact, history, field_course, health, live_state, assignment):
         monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(live_state, "_STARTED", int(clock.now))
+    monkeypatch.setattr(live_state, "_BEGAN", clock.now)
     return clock
 
 

@@ -1,7 +1,5 @@
 """What the pages answer when partitions have entities, history, seasons, categories, and all."""
 
-from __future__ import annotations
-
 import random
 
 import orjson

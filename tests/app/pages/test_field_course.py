@@ -1,11 +1,9 @@
 """The course of a field, as the page plots it."""
 
-from __future__ import annotations
-
 import math
 
 import orjson
-from memory_worker import FIRST, MemoryBroker, MemoryWorker, values
+from memory_worker import FIRST, MemoryBroker, MemoryWorker, turns, until, values
 
 from faust_oslrau.app.pages.field_course import field_course
 
@@ -88,3 +86,41 @@ async def test_a_young_model_expects_nothing_and_an_unknown_field_has_no_course(
     course = await field_course(partition, "b", 0)
     assert len(course["values"]) == 1
     assert math.isnan(course["expected_low"][0]) and math.isnan(course["expected_high"][0])
+
+
+async def test_the_course_of_a_field_that_settings_add_begins_as_its_model_takes_over(
+    tmp_path, clock
+):
+    broker = MemoryBroker(values(14_000))
+    async with MemoryWorker(tmp_path, broker, features=("b",)) as before:
+        await before.assign(FIRST)
+        await before.read(FIRST, 1500)
+    async with MemoryWorker(tmp_path, broker, features=("a", "b")) as worker:
+        (partition,) = await worker.assign(FIRST)
+        while partition.successor is not None:
+            clock.now += 1
+            await worker.read(FIRST, 1024)
+        clock.now += 1
+        course = await field_course(partition, "a", 0)
+        assert course["times"] == [int(clock.now) - 1]
+        assert course["expected_low"][0] < course["values"][0] < course["expected_high"][0]
+
+
+async def test_the_course_of_a_field_begins_anew_in_a_topic_that_was_recreated(tmp_path, clock):
+    broker = MemoryBroker(values(300))
+    async with MemoryWorker(tmp_path, broker, features="auto", lost_history="continue") as worker:
+        (former,) = await worker.assign(FIRST)
+        await worker.read(FIRST)
+        broker.ids["features"] = "id-2"
+        broker.logs[FIRST] = [
+            orjson.dumps({**orjson.loads(row), "c": orjson.loads(other)["a"]})
+            for row, other in zip(values(300), values(300, seed=1), strict=True)
+        ]
+        worker.assignment.reopen(former, "its topic was recreated")
+        await until(lambda: worker.held.get(FIRST, former) is not former)
+        await turns()
+        clock.now += 1
+        await worker.read(FIRST)
+        clock.now += 1
+        course = await field_course(worker.held[FIRST], "c", 0)
+        assert course["times"] == [int(clock.now) - 1]

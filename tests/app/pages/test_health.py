@@ -1,7 +1,5 @@
 """What liveness and readiness say at each stage of a worker's life."""
 
-from __future__ import annotations
-
 import pytest
 from memory_worker import FIRST, SECOND, until
 
@@ -53,6 +51,21 @@ async def test_a_worker_counts_as_dead_when_records_wait_and_none_moves(clock, j
     assert liveness(joined) == "300 records wait and none has moved for 121 s"
     await worker.read(FIRST)
     assert liveness(joined) is None
+
+
+async def test_records_that_come_after_a_long_pause_have_time_to_move(clock, joined, worker):
+    first, _ = await worker.assign(FIRST, SECOND)
+    worker.assignment.set_lags({FIRST: 0, SECOND: 0})
+    clock.now += 10_000
+    worker.assignment.set_lags({FIRST: 0, SECOND: 0})
+    clock.now += 100
+    worker.assignment.set_lags({FIRST: 300, SECOND: 0})
+    assert liveness(joined) is None
+    clock.now += 21
+    assert liveness(joined) == "300 records wait and none has moved for 121 s"
+    await worker.assignment.revoked(60)
+    (again, _) = await worker.assign(FIRST, SECOND)
+    assert (again, again.lag, liveness(joined)) == (first, 300, None)
 
 
 async def test_a_worker_that_has_nothing_to_do_lives(clock, joined, worker):

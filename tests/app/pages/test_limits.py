@@ -1,7 +1,5 @@
 """What readers of the pages may cost the worker."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import socket

@@ -1,7 +1,5 @@
 """What the page for people is told each second."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -11,6 +9,7 @@ import pytest
 from memory_worker import FIRST, SECOND, values
 
 from faust_oslrau.app.metrics.history import SECONDS, Noted
+from faust_oslrau.app.pages.field_course import field_course
 from faust_oslrau.app.pages.live_state import LiveState
 from faust_oslrau.learner import SilentEntity
 from faust_oslrau.topics import OutMessage
@@ -75,6 +74,32 @@ async def test_no_more_is_told_than_is_known(worker, look, clock):
     state = await look()
     assert state["until"] - state["since"] == SECONDS
     assert {len(column) for column in state["seconds"].values()} == {SECONDS}
+
+
+@pytest.mark.parametrize("seconds", [5, 100, 10_000])
+async def test_after_the_clock_is_set_back_what_is_done_is_shown_at_once(
+    seconds, worker, look, clock
+):
+    (partition,) = await worker.assign(FIRST)
+    for _ in range(20):
+        await worker.read(FIRST, 5)
+        partition.set_lag(50)
+        clock.now += 1
+    partition.metrics.history.incidents.add(_incident(5, "closed"), clock.now - 1)
+    before = await look()
+    clock.set_back = seconds
+    for _ in range(3):
+        await worker.read(FIRST, 7)
+        partition.set_lag(30)
+        last = await look(since=before["until"])
+        clock.now += 1
+    for state in (await look(since=last["until"] - 2), await look()):
+        assert state["until"] == before["until"] - seconds + 3
+        assert state["seconds"]["scored"][-2:] == [7, 7]
+        assert state["seconds"]["lag"][-2:] == [30, 30]
+    course = await field_course(partition, "a", 0)
+    assert course["times"][-2:] == [state["until"] - 2, state["until"] - 1]
+    assert len(_parsed((await look())["incidents"])) == 1
 
 
 async def test_chosen_partitions_are_shown_together_and_no_others(worker, look, clock):
@@ -203,6 +228,20 @@ async def test_an_incident_is_told_again_when_there_is_news_of_it(worker, look, 
     clock.now += 1
     news = _parsed((await look(since=state["until"]))["incidents"])
     assert [each["offset"] for each in news] == [7, 9]
+
+
+async def test_an_incident_whose_model_is_gone_closes_with_the_next_scores(worker, look, clock):
+    worker.broker.logs[FIRST] = [*values(1000), *[b'{"a": 90, "b": 90}'] * 5, *values(150, seed=2)]
+    (partition,) = await worker.assign(FIRST)
+    partition.metrics.history.add_past_incidents([_incident(3)])
+    partition.emit_from = 900
+    states = []
+    for most in (900, 105, 150):  # before that outputs exist, and an incident may yet open
+        await worker.read(FIRST, most)
+        clock.now += 1
+        told = _parsed((await look())["incidents"])
+        states.append([each["state"] for each in sorted(told, key=lambda each: each["offset"])])
+    assert states == [["opened"], ["closed", "opened"], ["closed", "opened"]]
 
 
 async def test_no_more_incidents_are_told_than_fit(worker, look, clock):

@@ -1,7 +1,5 @@
 """Connections to the worker's web server."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from contextlib import asynccontextmanager, suppress

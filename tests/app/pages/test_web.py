@@ -1,7 +1,5 @@
 """What the pages answer, on the web server of a Faust app that has not joined a group."""
 
-from __future__ import annotations
-
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import product
@@ -100,7 +98,7 @@ async def test_a_structure_that_there_is_not_is_refused(browse):
 
 
 async def test_numbers_that_are_not_known_are_null(browse, monkeypatch):
-    monkeypatch.setattr("faust_oslrau.app.pages.live_state._STARTED", 0)
+    monkeypatch.setattr("faust_oslrau.app.pages.live_state._BEGAN", -1000.0)
     async with browse() as client:
         status, state = await _json(client.get("/live?topic=features&partition=1"))
         assert status == 200

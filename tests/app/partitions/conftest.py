@@ -1,7 +1,5 @@
 """A topic in memory, and openings that are tried again at once."""
 
-from __future__ import annotations
-
 import pytest
 from memory_worker import MemoryBroker, MemoryWorker, values
 

@@ -1,7 +1,5 @@
 """Partitions from assignment on: their records, commits, and logs that change."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
@@ -74,8 +72,7 @@ async def test_the_metadata_of_an_earlier_version_are_named(worker, broker, capl
 
 async def test_the_first_records_without_an_entity_are_named(tmp_path, broker, caplog):
     async with MemoryWorker(tmp_path, broker, entity="machine") as worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
+        await worker.first_read(100)
         await worker.read(FIRST)
     told = [text for text in caplog.messages if "have no entity" in text]
     assert told == [
@@ -87,8 +84,7 @@ async def test_the_first_records_without_an_entity_are_named(tmp_path, broker, c
 async def test_a_misspelt_entity_is_counted_after_a_thousand_records(tmp_path, caplog):
     broker = MemoryBroker(values(1100))
     async with MemoryWorker(tmp_path, broker, entity="machin") as worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST)
+        await worker.first_read()
         assert worker.metric("empty_fields", topic="features", partition="0") == 1
     assert "records has a value of machin: are the names right?" in caplog.text
 
@@ -148,8 +144,7 @@ async def test_batches_that_wait_are_joined_up_to_the_size_of_a_poll(tmp_path, b
 async def test_batches_that_a_revocation_dropped_are_read_after_the_next_assignment(
     worker, broker, monkeypatch
 ):
-    await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    await worker.first_read(100)
     batch = worker.consumer.fetch(FIRST, 50)
     gap = RecordBatch(batch.position, batch.records[10:])
     with monkeypatch.context() as patched:
@@ -158,8 +153,7 @@ async def test_batches_that_a_revocation_dropped_are_read_after_the_next_assignm
         await turns()
         await worker.assignment.handle(worker.consumer.fetch(FIRST, 50))
         await worker.assignment.revoked(0.01)
-    await worker.assign(FIRST)
-    await worker.read(FIRST)
+    await worker.first_read()
     assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
 
 
@@ -173,8 +167,7 @@ async def test_a_batch_of_a_partition_that_is_not_held_is_ignored(worker, broker
 
 
 async def test_after_a_dropped_batch_the_partition_is_read_from_where_its_state_is(worker, broker):
-    await worker.assign(FIRST)
-    await worker.read(FIRST, 50)
+    await worker.first_read(50)
     worker.consumer.fetch(FIRST, 50)  # dropped
     await worker.read(FIRST, 50)
     assert worker.consumer.positions[FIRST] == 50
@@ -183,8 +176,7 @@ async def test_after_a_dropped_batch_the_partition_is_read_from_where_its_state_
 
 
 async def test_records_that_were_processed_are_skipped(worker, broker):
-    await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    await worker.first_read(100)
     worker.consumer.positions[FIRST] = 50
     await worker.read(FIRST)
     assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
@@ -192,8 +184,7 @@ async def test_records_that_were_processed_are_skipped(worker, broker):
 
 async def test_while_learning_again_the_committed_offset_does_not_go_back(worker, broker):
     broker.group[FIRST] = OffsetAndMetadata(150, start_metadata(0, "id-1"))
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    partition = await worker.first_read(100)
     assert await worker.assignment.commit([partition])
     assert (broker.offsets(FIRST), broker.committed(FIRST)) == ([], 150)
     await worker.read(FIRST)
@@ -223,8 +214,7 @@ async def test_an_error_that_nobody_expected_ends_the_app(worker):
 
 
 async def test_a_gap_is_read_again_while_no_broker_says_where_the_log_begins(worker, broker):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    partition = await worker.first_read(100)
     batch = worker.consumer.fetch(FIRST, 50)
     gap = RecordBatch(batch.position, batch.records[10:])
     broker.is_away = True

@@ -1,7 +1,5 @@
 """What a worker does beside the records, for ever: it must neither be forgotten nor end."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math
@@ -10,15 +8,10 @@ from contextlib import asynccontextmanager
 
 import orjson
 import pytest
-from memory_worker import (
-    FIRST,
-    SECOND,
-    MemoryBroker,
-    MemoryWorker,
-    turns,
-    until,
-)
+from aiokafka import OffsetAndMetadata
+from memory_worker import FIRST, SECOND, MemoryBroker, MemoryWorker, turns, until
 
+from faust_oslrau.app.kafka.positions import start_metadata
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.partitions import chores
 from faust_oslrau.app.partitions.chores import Chores
@@ -53,15 +46,19 @@ def looks(monkeypatch):
 
 
 class _Past:
-    """Past incidents of each partition, and how often they were asked for."""
+    """Past incidents of each partition, in states one after the other, and who asked for them."""
 
     def __init__(self):
         self.asked = []
+        self.states = ["opened", "closed"]
 
     async def read(self, tp):
         self.asked.append(tp)
-        event = {"incident": f"{tp}", "offset": 3, "state": "closed", "opened_timestamp": 5}
-        return [{**event, "offset": 2, "state": "opened"}, event]
+        event = {"incident": f"{tp.topic}/{tp.partition}/2", "opened_timestamp": 5}
+        return [
+            {**event, "offset": offset, "state": state}
+            for offset, state in enumerate(self.states, 2)
+        ]
 
 
 class _Working(MemoryWorker):
@@ -103,6 +100,9 @@ async def test_snapshots_are_saved_when_they_are_due_and_not_before(tmp_path, br
         while await worker.snapshots(FIRST) != [200]:
             await turns()
         assert await worker.snapshots(SECOND) == []
+        place = {"topic": "features", "partition": "0"}
+        assert worker.metric("snapshot_bytes", **place) > 1000
+        assert worker.metric("snapshot_age_seconds", **place) >= 0
 
 
 async def test_a_partition_that_went_while_another_was_saved_is_not_saved(tmp_path, broker, looks):
@@ -209,6 +209,24 @@ async def test_past_incidents_are_read_once_of_each_partition(tmp_path, broker, 
         assert sorted(worker.past.asked) == [FIRST, SECOND]
         (known,) = worker.held[FIRST].metrics.history.incidents
         assert (known.offset, known.is_open) == (3, False)
+
+
+@pytest.mark.parametrize("committed", [None, 200])
+async def test_a_past_incident_of_a_model_that_is_gone_is_closed_once_all_is_learned_again(
+    committed, tmp_path, broker, looks
+):
+    if committed is not None:  # what has been learned since is lost
+        position = OffsetAndMetadata(committed, start_metadata(0, "id-1", None))
+        broker.group[FIRST] = position
+    async with _Working(tmp_path, broker) as worker, worker.chores():
+        worker.past.states = ["opened"]
+        (partition,) = await worker.assign(FIRST)
+        await looks("_read_past_incidents")
+        (known,) = partition.metrics.history.incidents
+        assert known.is_open == (committed is not None)
+        await worker.read(FIRST, 250)
+        (known,) = partition.metrics.history.incidents
+        assert not known.is_open and b'"state":"closed"' in known.content
 
 
 def _of_machines(names, number=100):

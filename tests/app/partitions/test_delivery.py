@@ -1,7 +1,5 @@
 """Every score once, or at least once, through kills and zombies; on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from dataclasses import replace
@@ -30,14 +28,16 @@ def test_exactly_once_a_committed_reader_sees_each_score_once_through_kills(
     settings = replace(settings, snapshots=snapshots_in(snapshots, settings, tmp_path))
     client.create(topic_name, 2)
     for seed in range(2):
-        client.send(topic_name, rows(10_000, 2, seed))
+        client.send(topic_name, [*rows(9_998, 2, seed), (0, b"broken"), (1, b"broken")])
         scores = client.wait_messages(settings.scores_topic, 0)
         worker = start_worker(session_timeout=2, snapshots=snapshots, **_ONCE)
         client.wait_messages(settings.scores_topic, scores + 2_500)
         worker.kill()
     last = start_worker(snapshots=snapshots, **_ONCE).wait_ready()
     last.wait_offsets(10_000)
+    assert ("oslrau_snapshot_bytes{" in last.get("/metrics")[1]) == (snapshots != "off")
     assert last.terminate() == 0
+    assert len(client.read(settings.dead_letter_topic)) == 4
     if snapshots != "off":
         assert_as_clean(client, settings, 2)
     else:

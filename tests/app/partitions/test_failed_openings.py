@@ -1,20 +1,11 @@
 """Openings that fail, wait for output partitions, or are given up."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
 from aiokafka import OffsetAndMetadata
 from aiokafka.errors import KafkaConnectionError
-from memory_worker import (
-    FIRST,
-    SECOND,
-    MemoryWorker,
-    clean_scores,
-    turns,
-    until,
-)
+from memory_worker import FIRST, SECOND, MemoryWorker, clean_scores, turns, until
 
 from faust_oslrau.app.kafka.positions import start_metadata
 from faust_oslrau.app.kafka.transactions import LostPartitionError
@@ -50,8 +41,7 @@ async def test_openings_that_fail_are_counted_and_tried_again(tmp_path, broker, 
 
 
 async def test_a_parked_state_survives_an_opening_that_fails(worker, broker):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    partition = await worker.first_read(100)
     await worker.assignment.revoked(60)
     broker.is_away = True
     worker.assignment.assigned(frozenset({FIRST}))
@@ -61,8 +51,7 @@ async def test_a_parked_state_survives_an_opening_that_fails(worker, broker):
 
 
 async def test_where_the_beginning_cannot_be_recorded_the_opening_is_tried_again(worker, broker):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    partition = await worker.first_read(100)
     await worker.assignment.revoked(60)
     commit, failures = worker.consumer.commit_offsets, [KafkaConnectionError()]
 
@@ -79,8 +68,7 @@ async def test_where_the_beginning_cannot_be_recorded_the_opening_is_tried_again
 
 async def test_a_parked_state_survives_snapshots_that_cannot_be_read(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, _FailingStore) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
+        partition = await worker.first_read(100)
         await worker.assignment.revoked(60)
         # Another worker has continued, so that there may be a newer snapshot.
         await worker.consumer.commit_offsets({FIRST: OffsetAndMetadata(150, start_metadata(0))})

@@ -1,28 +1,19 @@
 """Which fields a partition has chosen, and which its records lack, in the log."""
 
-from __future__ import annotations
-
-import json
-
 import pytest
+from as_records import as_records
 
 from faust_oslrau.app.partitions.field_log import FieldLog
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
 
 
 def follow(settings, row, number, key=None):
     """Score so many equal records, and return what follows the fields."""
     pipeline = PartitionPipeline("features", 2, settings)
     log = FieldLog(("features", 2), pipeline)
-    value = json.dumps(row).encode()
     for first in range(0, number, 100):
-        records = [
-            Record("features", 2, offset, None, key, value, ())
-            for offset in range(first, first + 100)
-        ]
-        log.add(pipeline.process(records))
+        log.add(pipeline.process(as_records([row] * 100, 2, first=first, key=key)))
     return log
 
 
@@ -50,6 +41,19 @@ def test_a_field_that_no_record_has_is_told_of_after_a_thousand_records(caplog):
     assert caplog.messages == [
         "features/2: none of the first 1000 records has a value of tempreature: "
         "are the names right?"
+    ]
+
+
+def test_a_count_that_was_chosen_and_is_none_is_told_of_once(caplog):
+    pipeline = PartitionPipeline("features", 2, Settings())
+    log = FieldLog(("features", 2), pipeline)
+    for offset in range(500):
+        temp = offset % 7 if offset < 300 else -offset
+        rows = [{"temp": temp, "x": offset**0.5 % 1}]
+        log.add(pipeline.process(as_records(rows, 2, first=offset)))
+    assert [message for message in caplog.messages if "temp" in message] == [
+        "features/2: the first records of temp look like counts, and what is none counts as "
+        "missing: if they are numbers, say so in kinds"
     ]
 
 

@@ -1,7 +1,5 @@
 """Partitions that another worker has taken, whatever is under way here."""
 
-from __future__ import annotations
-
 import asyncio
 
 from memory_worker import (
@@ -40,8 +38,7 @@ async def test_a_partition_lost_in_the_middle_of_a_batch_is_given_up_and_the_oth
 
 async def test_a_lost_partition_that_stays_assigned_is_opened_again(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, session_timeout=0.01) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
+        partition = await worker.first_read(100)
         assert await worker.assignment.commit([partition])
         worker.delivery.lost = {FIRST}
         await worker.read(FIRST, 100)
@@ -66,8 +63,7 @@ async def test_a_lost_partition_that_the_group_assigned_elsewhere_is_not_opened_
 
 
 async def test_a_partition_lost_while_its_snapshot_waits_for_the_batch_saves_nothing(worker):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    partition = await worker.first_read(100)
     worker.delivery.acknowledging.clear()
     await worker.begin(FIRST, 100)
     saving = asyncio.create_task(worker.assignment.save_snapshot(partition, now=True))
@@ -84,8 +80,7 @@ async def test_a_partition_that_turns_out_lost_when_its_snapshot_is_saved_is_giv
     tmp_path, broker
 ):
     async with MemoryWorker(tmp_path, broker, GatedStore) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
+        partition = await worker.first_read(100)
         worker.store.error = LostPartitionError("opened elsewhere")
         worker.store.gate.set()
         await worker.assignment.save_snapshot(partition, now=True)
@@ -95,8 +90,7 @@ async def test_a_partition_that_turns_out_lost_when_its_snapshot_is_saved_is_giv
 
 async def test_the_loss_of_a_former_state_does_not_touch_the_one_that_replaced_it(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, GatedStore) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
+        partition = await worker.first_read(100)
         saving = asyncio.create_task(worker.assignment.save_snapshot(partition, now=True))
         await until(lambda: worker.store.waiting)
         worker.delivery.acknowledging.clear()
@@ -112,8 +106,7 @@ async def test_the_loss_of_a_former_state_does_not_touch_the_one_that_replaced_i
 
 async def test_a_snapshot_that_cannot_be_written_is_counted_and_the_work_goes_on(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, GatedStore) as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
+        partition = await worker.first_read(100)
         worker.store.error = SnapshotError("no space")
         worker.store.gate.set()
         await worker.assignment.save_snapshot(partition, now=True)

@@ -1,7 +1,5 @@
 """The state from which a partition continues, found in files that a real pipeline wrote."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import closing
 from dataclasses import replace
@@ -24,11 +22,7 @@ from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.partitions.compute import Compute
 from faust_oslrau.app.partitions.opening import Opener
 from faust_oslrau.app.partitions.resume import LostHistoryError, OtherModelError, Resume
-from faust_oslrau.app.pipeline import (
-    PartitionPipeline,
-    Snapshot,
-    initial_digest,
-)
+from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot, initial_digest
 from faust_oslrau.app.snapshots import FolderStore
 from faust_oslrau.learner.extent import Extent
 

@@ -1,7 +1,5 @@
 """Rejected records in the log: the first ones, then numbers, however many there are."""
 
-from __future__ import annotations
-
 import pytest
 
 from faust_oslrau.app.partitions import rejection_log

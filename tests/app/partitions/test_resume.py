@@ -1,7 +1,5 @@
 """Where a partition goes on, and what its commits tell of it."""
 
-from __future__ import annotations
-
 import pytest
 from aiokafka import OffsetAndMetadata
 from faust.types import TP

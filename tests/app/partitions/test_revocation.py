@@ -1,7 +1,5 @@
 """Partitions that are taken away: what is finished, committed, saved and parked."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 
@@ -55,8 +53,7 @@ async def test_batches_that_wait_at_a_revocation_are_dropped(worker, broker):
 
 
 async def test_work_without_acknowledgement_ends_in_bounded_time_and_is_repeated(worker, broker):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    partition = await worker.first_read(100)
     worker.delivery.acknowledging.clear()
     await worker.begin(FIRST, 100)
     assert not await worker.assignment.revoked(0.01)
@@ -79,8 +76,7 @@ async def test_a_batch_that_outlives_the_revocation_in_its_thread_is_in_no_snaps
         going_on.wait()
         return process(pipeline, records)
 
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    partition = await worker.first_read(100)
     monkeypatch.setattr(pace, "SHORT_BLOCK_SECONDS", 0.0)
     monkeypatch.setattr(PartitionPipeline, "process", slow)
     await worker.assignment.handle(worker.consumer.fetch(FIRST, 100))
@@ -99,8 +95,7 @@ async def test_a_batch_that_outlives_the_revocation_in_its_thread_is_in_no_snaps
 
 
 async def test_without_a_broker_a_revocation_saves_nothing_but_parks_the_state(worker, broker):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    partition = await worker.first_read(100)
     broker.is_away = True
     assert not await worker.assignment.revoked(60)
     assert await worker.snapshots(FIRST) == []
@@ -115,16 +110,14 @@ async def test_last_snapshots_that_take_too_long_are_given_up(
 ):
     monkeypatch.setattr(assignment, "_LAST_SNAPSHOTS_SECONDS", 0.01)
     async with MemoryWorker(tmp_path, broker, GatedStore) as worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST, 100)
+        await worker.first_read(100)
         assert await worker.assignment.revoked(60)
         assert "1 final snapshots were not saved in time" in caplog.messages
         assert await worker.snapshots(FIRST) == []
 
 
 async def test_the_state_of_a_partition_that_went_elsewhere_is_dropped(worker):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 100)
+    partition = await worker.first_read(100)
     await worker.assignment.revoked(60)
     assert worker.is_shown(FIRST)  # it may come back
     await worker.assign(SECOND)

@@ -1,7 +1,5 @@
 """Partitions whose records need schemas, without a broker and a registry."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from types import SimpleNamespace
@@ -200,8 +198,7 @@ async def test_a_partition_that_another_worker_owns_is_given_up(tmp_path):
     log = MemoryLog()
     log.fail_before = LostPartitionError("it has been opened elsewhere")
     async with Worker(tmp_path, MemoryBroker(values(1, 5)), MemoryRegistry(1), log) as worker:
-        await worker.assign(FIRST)
-        await worker.read(FIRST)
+        await worker.first_read()
         await until(lambda: FIRST not in worker.held)
         assert worker.broker.scores[FIRST] == []
 

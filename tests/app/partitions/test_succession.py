@@ -1,7 +1,5 @@
 """Settings that change under a partition's model: it goes on until its successor has learned."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
@@ -60,17 +58,20 @@ def worker(folder, broker, settings):
     return MemoryWorker(folder, broker, **own)
 
 
+async def begin(folder, broker):
+    """Let a worker with the old settings score the first records."""
+    async with worker(folder, broker, OLD) as before:
+        await before.first_read(BEGUN)
+
+
 async def test_the_model_goes_on_until_its_successor_has_learned(
     tmp_path, broker, expected, caplog
 ):
     caplog.set_level("INFO")
-    async with worker(tmp_path, broker, OLD) as before:
-        await before.assign(FIRST)
-        await before.read(FIRST, BEGUN)
+    await begin(tmp_path, broker)
     for most in (700, 5000, 4000, None):  # with a restart between any two
         async with worker(tmp_path, broker, changed()) as after:
-            (partition,) = await after.assign(FIRST)
-            await after.read(FIRST, most)
+            partition = await after.first_read(most)
             left = after.metric("successor_records_left", topic="features", partition="0")
     assert broker.scores[FIRST] == expected
     assert (left, partition.start, partition.successor) == (0, BEGUN, None)
@@ -83,49 +84,38 @@ async def test_the_model_goes_on_until_its_successor_has_learned(
 async def test_after_a_crash_the_successor_has_begun_where_it_had(
     tmp_path, broker, expected, reached
 ):
-    async with worker(tmp_path / "a", broker, OLD) as before:
-        await before.assign(FIRST)
-        await before.read(FIRST, BEGUN)
+    await begin(tmp_path / "a", broker)
     async with worker(tmp_path / "a", broker, changed()) as crashed:
-        await crashed.assign(FIRST)
-        await crashed.read(FIRST, reached - BEGUN)
+        await crashed.first_read(reached - BEGUN)
         await crashed.assignment.commit(crashed.held.values())
         shutil.copytree(tmp_path / "a", tmp_path / "b")  # without the snapshot of its end
     committed = broker.committed(FIRST)
     async with worker(tmp_path / "b", broker, changed()) as after:
-        await after.assign(FIRST)
-        await after.read(FIRST)
+        await after.first_read()
     assert committed == reached
     assert broker.scores[FIRST] == expected
 
 
 async def test_a_takeover_outlives_a_commit_that_fails(tmp_path, broker, expected):
-    async with worker(tmp_path, broker, OLD) as before:
-        await before.assign(FIRST)
-        await before.read(FIRST, BEGUN)
+    await begin(tmp_path, broker)
     async with worker(tmp_path, broker, changed()) as after:
-        await after.assign(FIRST)
-        await after.read(FIRST, 2000)
+        await after.first_read(2000)
         await after.assignment.commit(after.held.values())
         await after.read(FIRST, OVER - BEGUN - 1500)
         broker.is_away = True
         await after.assignment.revoked(1)
         broker.is_away = False
         assert recorded_successor(broker.group[FIRST]).start == BEGUN
-        (partition,) = await after.assign(FIRST)
-        await after.read(FIRST)
+        partition = await after.first_read()
     assert (partition.start, broker.scores[FIRST]) == (BEGUN, expected)
     found = {json.loads(score)["offset"]: score for score in broker.scores[FIRST]}
     assert found == {json.loads(score)["offset"]: score for score in expected}
 
 
 async def test_a_model_that_must_not_learn_does_not_take_over(tmp_path, broker):
-    async with worker(tmp_path, broker, OLD) as before:
-        await before.assign(FIRST)
-        await before.read(FIRST, BEGUN)
+    await begin(tmp_path, broker)
     async with MemoryWorker(tmp_path, broker, features=("a", "b"), learning=False) as after:
-        (partition,) = await after.assign(FIRST)
-        await after.read(FIRST)
+        partition = await after.first_read()
     assert json.loads(broker.scores[FIRST][-1])["n_learned"] > 1000
     assert partition.successor.records_left == TAKES_OVER_AFTER
 
@@ -134,14 +124,11 @@ async def test_an_initial_model_takes_over_once_it_has_read_a_record(tmp_path, b
     fitted = PartitionPipeline(*FIRST, changed())
     fitted.process(records(FIRST, values(TAKES_OVER_AFTER + 500, seed=1)))
     (tmp_path / "model").write_bytes(fitted.snapshot(0, 0).to_bytes())
-    async with worker(tmp_path, broker, OLD) as before:
-        await before.assign(FIRST)
-        await before.read(FIRST, BEGUN)
+    await begin(tmp_path, broker)
     own = {"features": NEW["features"], "learner": changed().learner}
     own["initial_model"] = str(tmp_path / "model")
     async with MemoryWorker(tmp_path, broker, **own) as after:
-        (partition,) = await after.assign(FIRST)
-        await after.read(FIRST, 1500)
+        partition = await after.first_read(1500)
         settings = after.settings
     fresh = new_pipeline(*FIRST, settings).process(records(FIRST, LOG[BEGUN:3000], BEGUN)).scores
     expected = [score.value for score in fresh]
@@ -150,22 +137,17 @@ async def test_an_initial_model_takes_over_once_it_has_read_a_record(tmp_path, b
 
 
 async def test_while_it_chooses_its_fields_the_model_keeps_its_snapshots(tmp_path, broker):
-    async with worker(tmp_path, broker, OLD) as before:
-        await before.assign(FIRST)
-        await before.read(FIRST, BEGUN)
+    await begin(tmp_path, broker)
     for _ in range(2):
         async with MemoryWorker(tmp_path, broker, features="auto") as after:
-            (partition,) = await after.assign(FIRST)
-            await after.read(FIRST, 100)
+            partition = await after.first_read(100)
         assert (await after.snapshots(FIRST))[0] == broker.committed(FIRST)
     assert partition.successor.start == BEGUN + 100
     assert broker.scores[FIRST] == old_scores(BEGUN + 200)
 
 
 async def test_a_field_that_no_record_has_is_named_before_it_is_too_late(tmp_path, broker, caplog):
-    async with worker(tmp_path, broker, OLD) as before:
-        await before.assign(FIRST)
-        await before.read(FIRST, BEGUN)
+    await begin(tmp_path, broker)
     async with MemoryWorker(tmp_path, broker, features=("a", "bb")) as after:
         await after.assign(FIRST)
         left = after.metric("successor_records_left", topic="features", partition="0")
@@ -177,8 +159,7 @@ async def test_a_field_that_no_record_has_is_named_before_it_is_too_late(tmp_pat
 async def test_with_the_old_settings_again_the_model_stays(tmp_path, broker):
     for settings in (OLD, changed(), OLD):
         async with worker(tmp_path, broker, settings) as current:
-            (partition,) = await current.assign(FIRST)
-            await current.read(FIRST, 3000)
+            partition = await current.first_read(3000)
     assert broker.scores[FIRST] == old_scores(9000)
     assert partition.successor is None
     assert recorded_successor(broker.group[FIRST]) is None
@@ -191,20 +172,16 @@ async def test_another_change_begins_another_successor(tmp_path, broker):
             tmp_path, broker,
             features=settings.features, learner=settings.learner, seasons=settings.seasons,
         ) as current:  # fmt: skip
-            (partition,) = await current.assign(FIRST)
-            await current.read(FIRST, 1000)
+            partition = await current.first_read(1000)
     assert (partition.start, partition.successor.start) == (0, 2000)
     assert recorded_successor(broker.group[FIRST]).start == 2000
 
 
 async def test_a_successor_that_learns_nothing_never_takes_over(tmp_path, broker):
     misspelt = replace(OLD, features=("aa",))
-    async with worker(tmp_path, broker, OLD) as before:
-        await before.assign(FIRST)
-        await before.read(FIRST, BEGUN)
+    await begin(tmp_path, broker)
     async with worker(tmp_path, broker, misspelt) as after:
-        (partition,) = await after.assign(FIRST)
-        await after.read(FIRST)
+        partition = await after.first_read()
     assert broker.scores[FIRST] == old_scores(len(LOG))
     assert partition.successor.records_left == TAKES_OVER_AFTER
 

@@ -1,7 +1,5 @@
 """Records with categories through a partition's pipeline, and on from its snapshots."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -126,10 +124,7 @@ def test_forgotten_texts_change_no_message(monkeypatch):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (
-            {"kinds": {"a": "colour"}},
-            "expected fields with one of number, count, category",
-        ),
+        ({"kinds": {"a": "colour"}}, "expected fields with one of number, count, category"),
         ({"kinds": {"b": "category"}}, "setting kinds: expected fields of the setting features"),
         ({"kinds": {"a": "ignored"}}, "setting kinds: expected no chosen field ignored, got a"),
         (

@@ -1,7 +1,5 @@
 """The first records of a partition choose its fields, are learned, and get no score themselves."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -102,3 +100,46 @@ def test_those_that_do_not_fit_what_they_choose_are_counted_and_not_learned():
     assert "y" in pipeline.numbers and pipeline.n_unfit == 1
     assert chosen_told(pipeline).endswith("; 1 of them do not fit and are not learned")
     assert len(block.scores) == len(records) and pipeline.scorer.n_records == len(records) - 1
+
+
+def degrees(n=700, **fields):
+    """Whole degrees: of summer in the first records, then of winter."""
+    rng = np.random.default_rng(2)
+    level = np.where(np.arange(n) < 500, 15, -8)
+    rows = ({"temp": int(x)} | {f: rng.normal() for f in fields} for x in rng.poisson(3, n) + level)
+    return [record(offset, row) for offset, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("fields", [{}, {"x": 1}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"entity": "key", "history": ("10",)}, {"seasons": "UTC", "rates": "1m"}]
+)
+def test_a_count_that_they_chose_makes_no_dead_letter_later(fields, settings):
+    settings = Settings(**settings)
+    pipeline, block, _ = scores(settings, degrees(500, **fields))
+    assert pipeline.chosen_counts == {"temp"} and not block.dead_letters
+    restored = PartitionPipeline.restored(pipeline.snapshot(0, 500), settings)
+    for each in (pipeline, restored):
+        later = each.process(degrees(**fields)[500:])
+        assert not later.dead_letters and len(later.scores) == 200
+        temp = later.rows[:, pipeline.fields.index("temp")]
+        replaced = np.isnan(temp) if fields else temp == 0
+        n_wrong = later.wrong_types["temp"]
+        assert 150 < n_wrong <= 200
+        assert n_wrong == replaced.sum() if fields else n_wrong <= replaced.sum()
+
+
+def test_a_count_that_the_settings_name_is_never_negative():
+    _, block, _ = scores(Settings(kinds=(("temp", "count"),)), degrees())
+    assert block.reasons["out_of_range"] > 150 and not block.wrong_types
+
+
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_times_that_overtake_each_other_are_left_out(unit):
+    rng = np.random.default_rng(4)
+    start, n = 1_790_000_000_000, 300
+    late = (1500 * rng.normal(size=n)).astype(int).tolist()
+    rows = [{"x": rng.normal(), "at": (start + 1000 * i + late[i]) // unit} for i in range(n)]
+    records = [record(i, row)._replace(timestamp=start + 1000 * i) for i, row in enumerate(rows)]
+    pipeline, _, _ = scores(Settings(), records)
+    assert pipeline.fields == ("x",) and pipeline.left_out == ("at (times)",)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import LearnerSettings, Settings
-from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.topics import Record
 
 SETTINGS = Settings(features=("a", "b", "c"), batch_size=32, alarm_rate=0.05)
@@ -45,11 +42,6 @@ def as_records(messages, first=0):
 RECORDS = as_records(values())
 
 
-def row_of(record):
-    document = json.loads(record.value)
-    return [np.nan if document[name] is None else document[name] for name in "abc"]
-
-
 def run(pieces, chosen=SETTINGS):
     pipeline = PartitionPipeline("features", 2, chosen)
     blocks = [pipeline.process(piece) for piece in pieces]
@@ -67,27 +59,9 @@ def test_each_record_is_a_score_or_a_dead_letter(whole):
     assert sorted(offsets) == list(range(N))
     assert pipeline.next_offset == N
     assert block.reasons == {
-        "no_value": 1,
-        "not_json": 1,
-        "not_an_object": 1,
-        "not_a_number": 1,
-        "not_finite": 1,
+        "no_value": 1, "not_json": 1, "not_an_object": 1, "not_a_number": 1, "not_finite": 1,
         "no_features": 1,
-    }
-
-
-def test_scores_are_those_of_the_scorer_alone(whole):
-    _, (block,) = whole
-    scored = {message.offset for message in block.scores}
-    rows = [row_of(record) for record in RECORDS if record.offset in scored]
-    alone = StreamScorer(OSLRAU(), 32, 0.05).process(np.array(rows))
-    messages = [json.loads(message.value) for message in block.scores]
-    given_scores = np.array([m["log_likelihood"] for m in messages], dtype=float)
-    np.testing.assert_array_equal(given_scores, alone.log_likelihood)
-    assert [m["is_anomaly"] for m in messages] == alone.is_anomaly.tolist()
-    assert [m["n_learned"] for m in messages] == alone.n_learned.tolist()
-    np.testing.assert_array_equal(block.log_likelihood, alone.log_likelihood)
-    assert block.learned == alone.learned > 400
+    }  # fmt: skip
 
 
 def test_scores_keep_key_and_time_of_their_records(whole):
@@ -257,14 +231,14 @@ def test_a_snapshot_without_incidents_goes_on_with_them_and_back():
 
 
 def test_an_incident_too_large_for_its_topic_is_sent_without_its_contributions(monkeypatch):
-    monkeypatch.setattr(Settings, "max_record_bytes", 10**6)
+    monkeypatch.setattr("faust_oslrau.app.settings.definitions._MESSAGE_ROOM", -950_000)
     names = ["x" * 80_000 + str(i) for i in range(2)]
     messages = [
         orjson.dumps(dict(zip(names, json.loads(record.value).values(), strict=True)))
         for record in FAULTY[:1600]
         if record.offset != 1990
     ]
-    block = PartitionPipeline("features", 2, Settings(max_message_bytes=1024)).process(
+    block = PartitionPipeline("features", 2, Settings(max_message_bytes=1_000_000)).process(
         as_records(messages)
     )
     message = block.incidents[0]

@@ -1,7 +1,5 @@
 """Records that say themselves when they happened."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

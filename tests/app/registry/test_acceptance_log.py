@@ -1,7 +1,5 @@
 """Acceptances in a topic of a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a registry answers, and what is made of it."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import os
@@ -19,10 +17,7 @@ from faust_oslrau.topics.formats import Schema
 
 NO_SCHEMA = {"error_code": 40403, "message": "Schema not found"}
 INNER = {"schema": "inner", "references": []}
-OUTER = {
-    "schema": "outer",
-    "references": [{"name": "I", "subject": "in/ner", "version": 3}],
-}
+OUTER = {"schema": "outer", "references": [{"name": "I", "subject": "in/ner", "version": 3}]}
 
 
 class Answers:

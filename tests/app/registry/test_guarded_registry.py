@@ -1,7 +1,5 @@
 """A real registry that is asked over TLS, with a password or a token."""
 
-from __future__ import annotations
-
 import base64
 from contextlib import aclosing
 

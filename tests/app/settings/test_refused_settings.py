@@ -1,7 +1,5 @@
 """Settings that are wrong, and the line that says so."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -81,13 +79,8 @@ def toml(tmp_path: Path, text: str) -> Path:
             ("snapshots", address, "expected topic:NAME")
             for address in (
                 *("s3:x", "s3://", "s3://-x", "s3:///x", "file:///x", "https://x.blob.example/y"),
-                *(
-                    "s3://user:password@x",
-                    "s3://x?secret=y",
-                    "s3://x/../y",
-                    "s3://x/.",
-                    "s3://x//y",
-                ),
+                *("s3://user:password@x", "s3://x?secret=y", "s3://x/../y", "s3://x/."),
+                "s3://x//y",
             )
         ),
         ("snapshots", "topic:scores", "expected a topic of its own"),

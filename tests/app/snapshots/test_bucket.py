@@ -1,7 +1,5 @@
 """Snapshots in object storage: in memory, and on a real S3 server behind a door that can fail."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

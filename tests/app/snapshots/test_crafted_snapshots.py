@@ -1,18 +1,15 @@
 """Snapshots with a right checksum that no worker wrote give way to an older one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
-import orjson
 import pytest
+from as_records import as_records
 
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import StateError
 from faust_oslrau.learner.state import pack, unpack
-from faust_oslrau.topics import Record
 
 _SETTINGS = Settings()
 
@@ -21,36 +18,20 @@ _SETTINGS = Settings()
 def snapshot():
     pipeline = PartitionPipeline("features", 3, _SETTINGS)
     values = np.random.default_rng(0).normal(size=(300, 2)).tolist()
-    pipeline.process(
-        [
-            Record("features", 3, offset, 0, None, orjson.dumps({"a": a, "b": b}))
-            for offset, (a, b) in enumerate(values)
-        ]
-    )
+    pipeline.process(as_records([{"a": a, "b": b} for a, b in values], 3))
     return pipeline.snapshot(0, 300)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"next_offset": "x"},
-        {"next_offset": None},
-        {"next_offset": -1},
-        {"next_offset": 2.5},
-        {"start": 301},
-        {"partition": "3"},
-        {"topic": 3},
-        {"settings": [["batch_size", 256]]},
-        {"fields": "ab"},
-        {"fields": [1, 2]},
-        {"fields": []},
-        {"fields": None},
-        {"left_out": "n"},
-        {"topic_id": 7},
-        {"more": 1},
+        {"next_offset": "x"}, {"next_offset": None}, {"next_offset": -1}, {"next_offset": 2.5},
+        {"start": 301}, {"partition": "3"}, {"topic": 3}, {"settings": [["batch_size", 256]]},
+        {"fields": "ab"}, {"fields": [1, 2]}, {"fields": []}, {"fields": None}, {"left_out": "n"},
+        {"topic_id": 7}, {"more": 1},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_values_of_another_kind_are_refused(changes, snapshot):
     values, arrays = unpack(snapshot.to_bytes(), "Snapshot")
     with pytest.raises(StateError):

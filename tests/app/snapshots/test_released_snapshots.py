@@ -1,7 +1,5 @@
 """An upgrade keeps the models: snapshots of released versions are read, and go on."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every store of snapshots promises: in a folder, in object storage, in a topic."""
 
-from __future__ import annotations
-
 import random
 from contextlib import asynccontextmanager
 

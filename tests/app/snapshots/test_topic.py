@@ -1,7 +1,5 @@
 """The snapshots' topic on a real Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 
@@ -92,13 +90,8 @@ def test_a_snapshot_that_was_cut_off_is_not_seen(owner, topic):
 
 
 _MANIFEST = {
-    "format": 1,
-    "next_offset": 3,
-    "size": 5,
-    "checksum": "",
-    "chunks": [0],
-    "previous": None,
-}
+    "format": 1, "next_offset": 3, "size": 5, "checksum": "", "chunks": [0], "previous": None,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A slow model or a slow broker slows the worker down, and does nothing else to it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Workers on a real Kafka whose snapshots are on a real S3 server."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Topics that are compressed: each codec is read, and written where the setting says so."""
 
-from __future__ import annotations
-
 import pytest
 from clean_run import assert_as_clean, rows
 

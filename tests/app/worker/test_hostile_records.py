@@ -1,7 +1,5 @@
 """Records made to be read in different ways: live, replayed and offline they give the same."""
 
-from __future__ import annotations
-
 import orjson
 import pytest
 from click.testing import CliRunner

@@ -1,7 +1,5 @@
 """The address of an incident, asked of the worker that holds its partition and of another one."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Records that just fit into their topic, and messages about them that do not; on a real Kafka."""
 
-from __future__ import annotations
-
 import random
 
 import orjson
@@ -48,11 +46,7 @@ def test_scores_that_a_topic_does_not_take_lose_their_key_only(
     assert [orjson.loads(score.value)["offset"] for score in scores] == [0, 1]
     headers = _headers(scores[0])
     assert headers.pop("oslrau-left-out-bytes")
-    assert headers == {
-        "oslrau-topic": topic_name,
-        "oslrau-partition": "0",
-        "oslrau-offset": "0",
-    }
+    assert headers == {"oslrau-topic": topic_name, "oslrau-partition": "0", "oslrau-offset": "0"}
 
 
 def test_anomalies_with_very_long_names_of_fields_lose_their_record_only(

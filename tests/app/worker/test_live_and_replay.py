@@ -1,7 +1,5 @@
 """A file over Kafka and through a worker, and the same file offline: one command each."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Old records and the retention of what is made of them; on a real Kafka that deletes promptly."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Workers whose records name schemas, with a real registry."""
 
-from __future__ import annotations
-
 import json
 
 import orjson
@@ -46,11 +44,7 @@ message Reading {
   message Vibration { double rms = 1; }
   Vibration vibration = 5;
 }"""
-SCHEMAS = {
-    "avro": json.dumps(SCHEMA),
-    "protobuf": PROTO,
-    "json_schema": json.dumps(JSON_SCHEMA),
-}
+SCHEMAS = {"avro": json.dumps(SCHEMA), "protobuf": PROTO, "json_schema": json.dumps(JSON_SCHEMA)}
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -199,23 +193,3 @@ def test_a_worker_that_wakes_up_decides_nothing_that_its_successor_has_decided(
     assert [orjson.loads(score)["offset"] for score in once] == [*range(100), *range(200, 400)]
     assert set(deployment.reasons()) == {"unknown_schema"}
     assert deployment.replay() == (once, {"unknown_schema": 100})
-
-
-def test_bytes_that_are_not_of_a_schema_are_dead_letters_with_a_reason(deployment, registry):
-    known = registry.register(f"{deployment.topic}-value", SCHEMA)
-    other = registry.register(f"{deployment.topic}-json", JSON_SCHEMA, "JSON")
-    good = [avro(known, SCHEMA, row) for row in rows(3)]
-    bad = {
-        "not_framed": [b"{}", b"", b"\1" + good[0][1:], b"\0\0\0\0" + good[0]],
-        "unknown_schema": [framed(1_000_000, b"")],
-        "wrong_schema": [framed(other, b"{}")],
-        "not_of_schema": [good[0][:-1], good[0] + b"\0", good[0][:5]],
-        "no_value": [None],
-    }
-    deployment.send([good[0], *(value for values in bad.values() for value in values), good[1]])
-    deployment.start().wait_records(2 + sum(map(len, bad.values()))).terminate()
-    scores, letters = deployment.live()
-    assert len(scores) == 2
-    assert letters == [value for values in bad.values() for value in values]
-    expected = [reason for reason, values in bad.items() for _ in values]
-    assert deployment.reasons() == expected

@@ -1,22 +1,12 @@
 """TLS, passwords, certificates and access rights on a real Kafka."""
 
-from __future__ import annotations
-
 import os
 import time
 
 import pytest
 from clean_run import assert_as_clean, clean_run, rows, scores_of
 from click.testing import CliRunner
-from secure_kafka import (
-    PASSWORD,
-    TOKEN_SECONDS,
-    USER,
-    Keys,
-    allow,
-    new_token,
-    secure_kafka,
-)
+from secure_kafka import PASSWORD, TOKEN_SECONDS, USER, Keys, allow, new_token, secure_kafka
 
 from faust_oslrau.app.cli import main
 
@@ -36,13 +26,10 @@ def kafka(kafka_installed, keys, tmp_path_factory):
 
 def _by_password(kafka, keys, mechanism="SCRAM-SHA-512"):
     return {
-        "broker": kafka.secure_servers("SASL_SSL"),
-        "security_protocol": "SASL_SSL",
-        "security_ca_file": keys.ca_file,
-        "sasl_mechanism": mechanism,
-        "sasl_username": USER,
+        "broker": kafka.secure_servers("SASL_SSL"), "security_protocol": "SASL_SSL",
+        "security_ca_file": keys.ca_file, "sasl_mechanism": mechanism, "sasl_username": USER,
         "sasl_password": PASSWORD,
-    }
+    }  # fmt: skip
 
 
 _OF_PASSWORDS = ("sasl_username", "sasl_password")

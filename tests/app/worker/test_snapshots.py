@@ -1,7 +1,5 @@
 """Workers that go on from snapshots, on a real Kafka: in the topic, and in a folder."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
@@ -13,7 +11,7 @@ from worker_settings import snapshots_in
 
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.transactions import Producers
-from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
+from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.snapshots.configured import snapshot_store
 from faust_oslrau.learner.extent import Extent
 
@@ -62,19 +60,6 @@ def test_after_kills_scores_and_states_equal_those_of_a_clean_run(
     assert last.metric("oslrau_records_total", outcome="replayed") < total / 2
     assert last.terminate() == 0
     assert_as_clean(client, settings, 2, "at_least_once")
-
-
-def test_an_idle_partition_gets_its_snapshot(client, settings, start_worker, topic_name):
-    client.create(topic_name)
-    client.send(topic_name, rows(100))
-    worker = start_worker(features="a,b", snapshot_interval=0.3).wait_records(100)
-    worker.wait_until(lambda: worker.model()[0]["snapshot_offset"] == 100, "snapshotted")
-    # The page of metrics is made anew a moment later.
-    worker.wait_until(lambda: worker.metric("oslrau_snapshot_bytes") > 1000, "measured")
-    worker.wait_until(lambda: worker.metric("oslrau_snapshot_age_seconds") < 0.1, "up to date")
-    worker.kill()
-    (state,) = newest_states(settings, 1).values()
-    assert Snapshot.from_bytes(state).records == 100
 
 
 def test_a_snapshot_inside_the_log_makes_up_for_lost_history_and_one_before_it_does_not(

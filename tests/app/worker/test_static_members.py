@@ -1,7 +1,5 @@
 """Workers that keep their partitions while they restart."""
 
-from __future__ import annotations
-
 import pytest
 from clean_run import assert_as_clean, rows
 

@@ -1,7 +1,5 @@
 """Records with unusual timestamps on a real Kafka."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Workers on a cluster of three nodes, which are lost or restarted."""
 
-from __future__ import annotations
-
 import threading
 import time
 

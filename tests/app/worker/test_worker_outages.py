@@ -1,7 +1,5 @@
 """Workers while their broker is away: these tests have a Kafka of their own to kill."""
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -1,7 +1,5 @@
 """Workers that write Avro, with a real registry, and those who read it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -94,12 +92,9 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
 ):
     deployment = Deployment(client, settings, start_worker, guarded, tmp_path, {})
     deployment.changes |= {
-        "format": source,
-        "scores_format": "avro",
-        "delivery": delivery,
-        "registry_ca_file": str(guarded.ca_file),
-        "registry_password": TOKEN,
-    }
+        "format": source, "scores_format": "avro", "delivery": delivery,
+        "registry_ca_file": str(guarded.ca_file), "registry_password": TOKEN,
+    }  # fmt: skip
     known = registry.register(f"{deployment.topic}-value", SCHEMA)
     values = [
         avro(known, SCHEMA, row) if source == "avro" else orjson.dumps(row) for row in found_rows()

@@ -1,7 +1,5 @@
 """Records of Avro as JSON: fastavro writes them, and reads them as well."""
 
-from __future__ import annotations
-
 import json
 import math
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Messages as Avro: what fastavro reads of them, and what is read back as JSON."""
 
-from __future__ import annotations
-
 import json
 from io import BytesIO
 
@@ -24,29 +22,18 @@ from faust_oslrau.topics.formats.avro_writer import whole_number
 from faust_oslrau.topics.formats.zigzag import zigzag
 
 SCORE = {
-    "topic": "machines",
-    "partition": 3,
-    "offset": 2**40,
-    "timestamp": None,
-    "log_likelihood": -17.25,
-    "p_value": 1e-300,
-    "is_anomaly": True,
-    "n_learned": 0,
+    "topic": "machines", "partition": 3, "offset": 2**40, "timestamp": None,
+    "log_likelihood": -17.25, "p_value": 1e-300, "is_anomaly": True, "n_learned": 0,
     "warming_up": False,
-}
+}  # fmt: skip
 BLAME = {"field": "ä", "nats": 1.5, "usual": None}
 OF_NUMBER = {**BLAME, "value": 1e22, "expected": 1e-7, "deviation": 0.5, "extrapolated": False}
 OF_CATEGORY = {**BLAME, "category": "a", "expected_category": "b"}
 ANOMALY = {**SCORE, "contributions": [OF_NUMBER, OF_CATEGORY]}
 DRIFT = {
-    "topic": "machines",
-    "partition": 3,
-    "offset": 7,
-    "timestamp": -1,
-    "event": "drift",
-    "statistic": 1.25,
-    "records": 512,
-}
+    "topic": "machines", "partition": 3, "offset": 7, "timestamp": -1, "event": "drift",
+    "statistic": 1.25, "records": 512,
+}  # fmt: skip
 TOPICS = {"scores": SCORE, "anomalies": ANOMALY}
 
 
@@ -118,12 +105,7 @@ def test_whole_numbers_are_those_of_avro(number):
 
 @pytest.mark.parametrize(
     ("kind", "schema"),
-    [
-        ("JSON", "{}"),
-        ("AVRO", "no schema"),
-        ("AVRO", '"string"'),
-        ("AVRO", '["null", "string"]'),
-    ],
+    [("JSON", "{}"), ("AVRO", "no schema"), ("AVRO", '"string"'), ("AVRO", '["null", "string"]')],
 )
 def test_a_schema_that_is_none_of_messages_is_refused(kind, schema):
     with pytest.raises(SchemaError):

@@ -1,7 +1,5 @@
 """Records of Protobuf as JSON."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 
@@ -86,8 +84,7 @@ def test_all_that_is_set_is_read(codec_of_readings, message_of):
 
 
 @pytest.mark.parametrize(
-    ("indexes", "name"),
-    [(b"\0", "Zero"), (b"\x02\0", "Zero"), (b"\x02\x02", "Reading")],
+    ("indexes", "name"), [(b"\0", "Zero"), (b"\x02\0", "Zero"), (b"\x02\x02", "Reading")]
 )
 def test_the_indexes_say_which_message_it_is(indexes, name, codec_of_readings, message_of):
     found = orjson.loads(codec_of_readings.decode(framed(3, indexes)))

@@ -1,7 +1,5 @@
 """Which schema holds for which record, and what is wrong with records that have none."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,24 +1,20 @@
 """Partitions whose first records choose different fields are warned about."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
-import orjson
 import pytest
+from as_records import as_records
 from faust.types import TP
 
-from faust_oslrau.app.partitions.differing_fields import DifferingFields
+from faust_oslrau.app.partitions.neighbours import DifferingFields
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
 
 
 def chosen_by(partition, row, number=240):
     """Return a partition with so many equal records."""
     pipeline = PartitionPipeline("features", partition, Settings())
-    value = orjson.dumps(row)
-    pipeline.process([Record("features", partition, i, None, None, value) for i in range(number)])
+    pipeline.process(as_records([row] * number, partition))
     return SimpleNamespace(pipeline=pipeline, successor=None)
 
 
