@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from itertools import accumulate, takewhile
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, ProducerClosed
 from aiokafka.producer.message_accumulator import BatchBuilder
 
-from faust_oslrau.topics import OutMessage
+from faust_oslrau.topics import OutMessage, message_bytes
 
 from .no_creation import create_no_topics
 
@@ -23,7 +24,7 @@ Writers = Mapping[str, Callable[[bytes], bytes]]
 AS_THEY_ARE: Writers = {}
 
 BATCH_BYTES = 512 * 1024
-"""Any topic accepts batches of this size; a larger message is sent in a batch of its own."""
+"""Most topics accept batches of this size; a larger message is sent in a batch of its own."""
 
 # How often to warn about a batch that is not acknowledged.
 _WARNING_SECONDS = 10.0
@@ -40,8 +41,20 @@ class Connection:
         create_no_topics(producer)
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def fill(self, topic: str, messages: Sequence[OutMessage]) -> tuple[BatchBuilder, int]:
-        """Return a batch with as many of the first messages as fit, and their number."""
+    async def start(self) -> None:
+        """Connect; after a failure, which is raised, the connection is closed."""
+        try:
+            await self.producer.start()
+        except BaseException:
+            await self.close()
+            raise
+
+    def fill(
+        self, topic: str, messages: Sequence[OutMessage], limit: int = BATCH_BYTES
+    ) -> tuple[BatchBuilder, int]:
+        """Return a batch of at most `limit` bytes of the first messages, and their number."""
+        if limit < BATCH_BYTES:
+            messages = _first(messages, limit)
         write = self._writers.get(topic)
         batch, count = self.producer.create_batch(), 0
         append = batch._builder.append  # the public method takes twice as long
@@ -98,6 +111,13 @@ class Connection:
         retrieve_failures(self.producer)
         if not self._closed.done():
             self._closed.set_result(None)
+
+
+def _first(messages: Sequence[OutMessage], limit: int) -> Sequence[OutMessage]:
+    """Return the first messages that together have at most `limit` bytes, at least one."""
+    sizes = (message_bytes(m.key, m.value, m.headers) for m in messages)
+    within = takewhile(lambda total: total <= limit, accumulate(sizes))
+    return messages[: max(sum(1 for _ in within), 1)]
 
 
 async def end_within(seconds: float, call: Coroutine[Any, Any, None]) -> None:

@@ -34,6 +34,7 @@ class Emitter:
         self._writers = writers
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
+        self._limits: dict[str, int] = {}  # bytes of a batch, of topics that refused larger ones
 
     async def start(self) -> None:
         """Connect."""
@@ -56,12 +57,16 @@ class Emitter:
         wait = _FIRST_WAIT_SECONDS
         while True:
             connection = await self._connected()
-            batch, count = connection.fill(topic, messages)
+            limit = self._limits.get(topic, BATCH_BYTES)
+            batch, count = connection.fill(topic, messages, limit)
             try:
                 await connection.deliver(batch, topic, partition)
                 return count
             except MessageSizeTooLargeError:
-                messages = _fewer_or_shorter(topic, messages, count)
+                if count > 1:
+                    self._limits[topic] = limit // 2
+                else:
+                    messages = [shorten(topic, messages[0])]
             except KafkaError as error:
                 logger.warning(
                     "could not send to %s/%d, retrying in %.1f s: %r",
@@ -92,20 +97,12 @@ class Emitter:
             )
             connection = Connection(producer, self._writers)
             try:
-                await producer.start()
+                await connection.start()
                 return connection
             except KafkaError as error:
-                await connection.close()
                 logger.warning("no broker, retrying in %.1f s: %r", wait, error)
             await asyncio.sleep(wait)
             wait = min(2 * wait, _MAX_WAIT_SECONDS)
-
-
-def _fewer_or_shorter(
-    topic: str, messages: Sequence[OutMessage], tried: int
-) -> Sequence[OutMessage]:
-    """Return half of the messages, or a single one without its largest part."""
-    return messages[: tried // 2] if tried > 1 else [shorten(topic, messages[0])]
 
 
 def shorten(topic: str, message: OutMessage) -> OutMessage:

@@ -110,10 +110,10 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     configurations = [await _topic_config(admin, name) for name in settings.source_topics]
     limits = OutputLimits(configurations, settings.max_output_bytes)
     existing = await _topics(admin)
-    for name in _output_topics(settings):
+    for name in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
         if name not in existing:
             config = limits.of_new_topic()
-            await _create(admin, NewTopic(name, partitions, replicas, topic_configs=config))
+            await create(admin, NewTopic(name, partitions, replicas, topic_configs=config))
         else:
             await _widen(admin, existing[name], partitions)
             for warning in limits.warnings(name, await _topic_config(admin, name)):
@@ -130,7 +130,7 @@ async def _set_up_compacted(
 ) -> None:
     """Create or check a topic of what the worker needs again, which must be compacted."""
     if existing is None:
-        await _create(admin, wanted)
+        await create(admin, wanted)
         return
     await _widen(admin, existing, wanted.num_partitions)
     policy = (await _topic_config(admin, wanted.name)).get(CLEANUP, "compact")
@@ -139,11 +139,6 @@ async def _set_up_compacted(
             f"topic {wanted.name} has {CLEANUP}={policy}, expected compact: "
             "what the worker needs again would be deleted"
         )
-
-
-def _output_topics(settings: Settings) -> list[str]:
-    names = (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
-    return list(dict.fromkeys(names))  # two may be the same topic
 
 
 async def _connect(client_arguments: Mapping[str, Any]) -> AIOKafkaAdminClient:
@@ -180,7 +175,16 @@ async def _topics(admin: AIOKafkaAdminClient) -> dict[str, Topic]:
     return found
 
 
-async def _create(admin: AIOKafkaAdminClient, topic: NewTopic) -> None:
+async def create(admin: AIOKafkaAdminClient, topic: NewTopic, *, may_exist: bool = True) -> None:
+    """Create a topic and wait until the brokers know it; by default another may have created it.
+
+    Raises
+    ------
+    TopicError
+        The broker does not create it.
+    KafkaError
+        It may be tried again.
+    """
     wanted = f"topic {topic.name} with {topic.num_partitions} partitions"
     if not await _has_controller(admin):
         raise TopicError(f"{wanted} is missing, and this broker creates no topics")
@@ -192,7 +196,7 @@ async def _create(admin: AIOKafkaAdminClient, topic: NewTopic) -> None:
         raise TopicError(f"{wanted} cannot be created: {error!r}") from error
     code, message = answer.topic_errors[0][1:3]
     error_type = for_code(code)
-    if code != 0 and error_type is not TopicAlreadyExistsError:
+    if code != 0 and not (may_exist and error_type is TopicAlreadyExistsError):
         raise TopicError(f"{wanted} cannot be created: {message or error_type.__name__}")
     await _wait_until_known(admin, topic.name, topic.num_partitions)
     logger.info("%s created", wanted)

@@ -41,13 +41,17 @@ class LostPartitionError(Exception):
 
 
 class TooLargeError(Exception):
-    """A batch of `count` messages, from message `first` on, is too large for its topic."""
+    """A batch of `count` messages, from message `first` on, is too large for its topic.
 
-    def __init__(self, topic: str, first: int, count: int) -> None:
+    It had at most `limit` bytes, or a single message.
+    """
+
+    def __init__(self, topic: str, first: int, count: int, limit: int) -> None:
         super().__init__(f"topic {topic} takes no batch of {count} messages")
         self.topic = topic
         self.first = first
         self.count = count
+        self.limit = limit
 
 
 class Transaction:
@@ -57,11 +61,11 @@ class Transaction:
         self._connection = connection
 
     async def send(
-        self, topic: str, partition: int, messages: Sequence[OutMessage], limit: int | None = None
+        self, topic: str, partition: int, messages: Sequence[OutMessage], limit: int = BATCH_BYTES
     ) -> list[int]:
         """Write messages in order, wait for all acknowledgements, and return their offsets.
 
-        A batch has at most `limit` messages.
+        A batch has at most `limit` bytes, unless a message has more.
 
         Raises
         ------
@@ -71,12 +75,11 @@ class Transaction:
         offsets: list[int] = []
         while len(offsets) < len(messages):
             sent = len(offsets)
-            end = len(messages) if limit is None else sent + limit
-            batch, count = self._connection.fill(topic, messages[sent:end])
+            batch, count = self._connection.fill(topic, messages[sent:], limit)
             try:
                 first = await self._connection.deliver(batch, topic, partition)
             except MessageSizeTooLargeError as error:
-                raise TooLargeError(topic, sent, count) from error
+                raise TooLargeError(topic, sent, count, limit) from error
             offsets += range(first, first + count)
         return offsets
 
@@ -141,11 +144,7 @@ class TransactionalProducer:
             max_batch_size=BATCH_BYTES,
         )
         connection = Connection(producer, self._writers)
-        try:
-            await producer.start()
-        except BaseException:
-            await connection.close()
-            raise
+        await connection.start()
         self.reopened, self.has_failed = self.has_failed, False
         self.opening = Opening()
         await self._put_back(connection)

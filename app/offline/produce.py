@@ -12,19 +12,14 @@ from typing import NamedTuple
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import (
-    IncompatibleBrokerVersion,
-    KafkaError,
-    MessageSizeTooLargeError,
-    for_code,
-)
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.producer.message_accumulator import BatchBuilder
 
 from faust_oslrau.app.errors import BrokerError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
 from faust_oslrau.app.kafka.output_limits import MAX_BYTES
 from faust_oslrau.app.kafka.security import producer_arguments
-from faust_oslrau.app.kafka.topics import topic_config
+from faust_oslrau.app.kafka.topics import create, topic_config
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import TimeReader
 
@@ -40,9 +35,6 @@ _CHUNK_BYTES = 4_000_000
 _BATCH_BYTES = 900_000
 # How many chunks are sent per second under a rate limit.
 _CHUNKS_PER_SECOND = 20
-# How long a new topic may take to become known to every broker.
-_CREATION_SECONDS = 30.0
-_POLL_SECONDS = 0.1
 # Replicas of a new topic, given as many brokers; common in production clusters.
 _REPLICAS = 3
 
@@ -131,29 +123,12 @@ async def create_topic(admin: AIOKafkaAdminClient, topic: str, partitions: int) 
     TopicError
         The broker does not create it.
     """
-    wanted = f"topic {topic} with {partitions} partitions"
     try:
-        cluster = await admin.describe_cluster()
-        nodes = [node["node_id"] for node in cluster["brokers"]]
-        if cluster["controller_id"] not in nodes:  # the embedded broker has no controller
-            raise TopicError(f"{wanted}: this broker creates no topics")
-        replicas = min(_REPLICAS, len(nodes))
-        answer = await admin.create_topics([NewTopic(topic, partitions, replicas)])
-    except (KafkaError, IncompatibleBrokerVersion) as error:
-        raise TopicError(f"{wanted}: {error!r}") from error
-    code, message = answer.topic_errors[0][1:3]
-    if code:
-        raise TopicError(f"{wanted}: {message or for_code(code).__name__}")
-    await _wait_until_known(admin, topic)
-
-
-async def _wait_until_known(admin: AIOKafkaAdminClient, topic: str) -> None:
-    deadline = monotonic() + _CREATION_SECONDS
-    while monotonic() < deadline:
-        with suppress(TopicError):
-            await partition_count(admin, topic)
-            return
-        await asyncio.sleep(_POLL_SECONDS)
+        nodes = len((await admin.describe_cluster())["brokers"])
+        new = NewTopic(topic, partitions, min(_REPLICAS, nodes))
+        await create(admin, new, may_exist=False)
+    except KafkaError as error:
+        raise TopicError(f"topic {topic} cannot be created: {error!r}") from error
 
 
 def _chunk_rows(rate: float | None) -> int:

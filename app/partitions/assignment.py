@@ -202,6 +202,7 @@ class Assignment:
         if self.held.get(partition.tp) is partition:
             logger.warning("%s/%d: reopened, %s", *partition.tp, reason, extra=at(partition.tp))
             self._parked[partition.tp] = self.held.pop(partition.tp)
+            partition.awaits_schemas = False
             self._begin_opening(self._open(frozenset({partition.tp})))
 
     async def _save_last(self, partitions: Iterable[HeldPartition]) -> None:
@@ -318,6 +319,7 @@ class Assignment:
             return
         logger.error("%s/%d: given up, %s", *partition.tp, error, extra=at(partition.tp))
         del self.held[partition.tp]
+        partition.awaits_schemas = False
         self._metrics.remove(*partition.tp)
         # Open it again later, unless the group assigns it to another worker in the meantime.
         wait = self._settings.session_timeout

@@ -11,6 +11,7 @@ from aiokafka import OffsetAndMetadata, TopicPartition
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
+from faust_oslrau.app.kafka.connection import BATCH_BYTES
 from faust_oslrau.app.kafka.emitter import Emitter, shorten
 from faust_oslrau.app.kafka.positions import recorded_start
 from faust_oslrau.app.kafka.transactions import Producers, TooLargeError, Transaction
@@ -94,12 +95,12 @@ class ExactlyOnce:
         self._settings = settings
         self._consumer = consumer
         self._producers = producers
+        self._limits: dict[str, int] = {}  # bytes of a batch, of topics that refused larger ones
 
     async def send(self, tp: TP, block: ProcessedBlock, position: OffsetAndMetadata) -> None:
         """Send the outputs and commit the offset in one transaction."""
         producer = self._producers.of(tp)
         outputs = _outputs(block, self._settings)
-        batch_limits: dict[str, int] = {}
         while True:
             try:
                 if producer.has_failed:
@@ -112,12 +113,12 @@ class ExactlyOnce:
                         return
                 async with producer.transaction() as transaction:
                     for topic, messages in outputs.items():
-                        limit = batch_limits.get(topic)
+                        limit = self._limits.get(topic, BATCH_BYTES)
                         await transaction.send(topic, tp.partition, messages, limit)
                     await self._commit(transaction, tp, position)
                 return
             except TooLargeError as error:
-                _reduce(error, outputs, batch_limits)
+                self._reduce(error, outputs)
             except KafkaError as error:
                 logger.warning("%s/%d: transaction failed, retrying: %r", *tp, error, extra=at(tp))
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -131,6 +132,14 @@ class ExactlyOnce:
     async def commit(self, offsets: Mapping[TP, OffsetAndMetadata]) -> bool:
         """Do nothing: offsets are committed with the outputs."""
         return True
+
+    def _reduce(self, error: TooLargeError, outputs: dict[str, list[OutMessage]]) -> None:
+        """Halve the size of the topic's batches, or shorten a single message."""
+        topic = error.topic
+        if error.count > 1:
+            self._limits[topic] = error.limit // 2
+        else:
+            outputs[topic][error.first] = shorten(topic, outputs[topic][error.first])
 
     async def _committed(self, tp: TP, position: OffsetAndMetadata) -> int:
         """Return the committed offset; without one, where learning begins."""
@@ -165,14 +174,3 @@ def _from_offset(offset: int, outputs: dict[str, list[OutMessage]]) -> dict[str,
         topic: [message for message in messages if message.offset >= offset]
         for topic, messages in outputs.items()
     }
-
-
-def _reduce(
-    error: TooLargeError, outputs: dict[str, list[OutMessage]], batch_limits: dict[str, int]
-) -> None:
-    """Halve the number of messages in a batch, or shorten a single message."""
-    if error.count > 1:
-        batch_limits[error.topic] = error.count // 2
-        return
-    messages = outputs[error.topic]
-    messages[error.first] = shorten(error.topic, messages[error.first])

@@ -66,7 +66,7 @@ class SchemaDesk:
         return translator
 
     async def answer(self, partition: HeldPartition, unknown: UnknownSchemasError) -> None:
-        """Ask until the registry has answered, and accept its answers.
+        """Ask until the registry has answered, and accept its answers, while the partition waits.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class SchemaDesk:
         self, partition: HeldPartition, needed: Mapping[int, int], end: int
     ) -> list[Acceptance]:
         """Return the answers for the first ids, up to one for which there is no answer yet."""
-        while True:
+        while partition.awaits_schemas:
             asked = map(self._registry.schema, needed)
             found = await asyncio.gather(*asked, return_exceptions=True)
             answers = _first_answers(found)
@@ -101,12 +101,15 @@ class SchemaDesk:
                 ]
             self._tell(partition, needed, found[0])
             await asyncio.sleep(_RETRY_SECONDS)
+        return []
 
     async def _accept(self, partition: HeldPartition, accepted: Sequence[Acceptance]) -> bool:
         """Write and take answers; False if the broker does not take them."""
         tp, pipeline = partition.tp, partition.pipeline
         try:
             async with partition.lock:
+                if not partition.awaits_schemas:  # it is opened anew, and asks again
+                    return True
                 producer = self._producers.of(tp)
                 if producer.has_failed:
                     await producer.open()

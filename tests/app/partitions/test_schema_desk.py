@@ -228,3 +228,22 @@ async def test_an_id_that_never_has_a_schema_is_asked_for_less_and_less_often(tm
         registry.known[1] = AVRO
         await read_to(worker, FIRST, 5000)
         assert log.accepted[-1][1] == Acceptance(1, AVRO, stretches[-1][1], None)
+
+
+async def test_a_partition_that_is_opened_anew_meanwhile_decides_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.005)
+    registry, log = MemoryRegistry(), MemoryLog()
+    registry.away_for = {1}
+    broker = MemoryBroker(values(1, 50))
+    async with Worker(tmp_path, broker, registry, log, lost_history="continue") as worker:
+        (former,) = await worker.assign(FIRST)
+        await worker.read(FIRST)
+        await until(lambda: former.metrics.awaited_schemas == 1)
+        broker.logs[FIRST], broker.ids["features"] = values(1, 5), "id-2"
+        async with former.lock:
+            worker.assignment.reopen(former, "its topic was deleted and recreated")
+        await until(lambda: worker.held.get(FIRST, former) is not former)
+        registry.away_for = set()
+        await read_to(worker, FIRST, 5)
+        await asyncio.sleep(0.05)
+        assert log.accepted == [(FIRST, Acceptance(1, None, 0, 5))]
