@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -28,6 +29,8 @@ from .vector.compiler import KERNELS, Kernel
 FEWEST_FIELDS = 3
 WIDE = 258
 """Fields from which on a `StackedSPN` has no several covariances."""
+
+_SIZE_BYTES = 8
 
 Told = Callable[[int, int], None]
 """Told, after each kernel, how many were compiled, and about how many there are."""
@@ -119,8 +122,9 @@ class _Compilation(event.Listener):
         self._helper = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing
         )
-        with cast(IO[bytes], self._helper.stdin) as its_input:
-            its_input.write(self._state)
+        its_input = cast(IO[bytes], self._helper.stdin)
+        its_input.write(len(self._state).to_bytes(_SIZE_BYTES, "big") + self._state)
+        its_input.flush()  # and left open: its end tells the helper that nobody waits any more
 
     def on_end(self, done: event.Event) -> None:
         if isinstance(done.data["dispatcher"], Kernel):
@@ -131,7 +135,7 @@ class _Compilation(event.Listener):
     def stop(self) -> None:
         if self._helper is not None:
             self._helper.kill()
-            self._helper.wait()
+            self._helper.communicate()
 
 
 def _n_needed(scorer: StreamScorer) -> int:
@@ -166,6 +170,19 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
+def _end_with_input(stream: IO[bytes]) -> None:
+    """Let the process end when its input does, also if the parent was killed."""
+
+    def wait() -> None:
+        stream.read()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 if __name__ == "__main__":
     stands_in: type[Beginner] | type[StandIn] = StandIn if sys.argv[1] == "StackedSPN" else Beginner
-    _help(StreamScorer.from_bytes(sys.stdin.buffer.read(), stands_in))
+    size = int.from_bytes(sys.stdin.buffer.read(_SIZE_BYTES), "big")
+    given = StreamScorer.from_bytes(sys.stdin.buffer.read(size), stands_in)
+    _end_with_input(sys.stdin.buffer)
+    _help(given)

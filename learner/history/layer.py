@@ -12,6 +12,7 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable, RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.blame import Blame
+from faust_oslrau.learner.scoring.clock import DAY
 from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, read
 
@@ -134,8 +135,13 @@ class History:
         own = widened[:, : self.n_fields(widened.shape[1])]
         return np.ascontiguousarray(own)  # kernels are compiled for no other layout
 
-    def update(self, widened: FloatArray) -> None:
-        """Learn from the widened rows of a learning batch how far values lie from their means."""
+    def update(self, widened: FloatArray, now: int) -> None:
+        """Learn from the widened rows of a learning batch how far values lie from their means.
+
+        ``now`` is the partition's time: where its clock was set back, the times before count no
+        more.
+        """
+        self._last[self._last > now + DAY] = -1
         d = self.n_fields(widened.shape[1])
         self._n += len(widened)
         share = share_of_batch(len(widened), self._n)

@@ -12,10 +12,9 @@ from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
-from faust_oslrau.learner.silence.clock import N_ROWS, TIME, check_clock, latest, new_clock, tick
 from faust_oslrau.learner.silence.subjects import PARTITION, packed_names, read_names
 from faust_oslrau.learner.state_schema import Entry, counts, flags, read
-from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.compiler import Array
 
 from .evidence import Evidence, Found
 from .filters import Filters, Predicted
@@ -32,7 +31,6 @@ LOW, HIGH = 0.01, 0.99
 _NO_WINDOW = -1
 
 _RATES = {
-    "clock": Entry((N_ROWS, 2), -1, dtype="<i8"),
     "window": Entry((1,), _NO_WINDOW, dtype="<i8"),
     "is_whole": flags(1),
     "records": counts("n"),
@@ -40,19 +38,6 @@ _RATES = {
     "silent": counts("n"),
     "names": Entry(("b",), dtype="|u1"),
 }
-
-
-@kernel
-def fill_windows(places: Array, clock: Array, length: int, windows: Array) -> None:
-    """Fill ``windows`` (m,) with numbers of windows, -1 as long as there is no time.
-
-    ``places`` (m, 3) are numbers, offsets and time stamps of records, ``length`` the milliseconds
-    of a window. Records that come late count when they come.
-    """
-    for row in range(len(windows)):
-        tick(clock, places[row, 1], places[row, 2])
-        now = clock[latest(clock), TIME]
-        windows[row] = -1 if now < 0 else now // length
 
 
 class Rates:
@@ -76,7 +61,6 @@ class Rates:
             )
         self.seconds, self.zone, self.by = seconds, zone, by
         self._calendar = Calendar(zone)
-        self._clock = new_clock()
         self._window, self._is_whole = _NO_WINDOW, False
         self._records, self._is_new, self._silent = [0], [False], [0]
         self._keys: list[Key] = [None]
@@ -85,17 +69,16 @@ class Rates:
         self._filters, self._evidence = Filters(seconds), Evidence(seconds)
         self._reserve()
 
-    def take(self, places: IntArray, fresh: Mask, keys: Sequence[Key]) -> list[RateChange]:
+    def take(self, now: IntArray, fresh: Mask, keys: Sequence[Key]) -> list[RateChange]:
         """Count the next rows, and return the changes that begin or end with a window before them.
 
-        ``places`` (m, 3) are their numbers, offsets and time stamps; negative ones are none.
-        ``keys`` (m,) are their entities or groups, none if empty; nothing is known any more of
-        those that are ``fresh`` (m,).
+        ``now`` (m,) is the partition's time with each of them in milliseconds, -1 for none: records
+        that come late count when they come. ``keys`` (m,) are their entities or groups, none if
+        empty; nothing is known any more of those that are ``fresh`` (m,).
         """
-        windows = np.empty(len(places), np.int64)
-        fill_windows(places, self._clock, self._length, windows)
+        windows = np.where(now < 0, _NO_WINDOW, now // self._length)
         begins = np.diff(windows, prepend=self._window) != 0
-        pieces = [0, *np.flatnonzero(begins).tolist(), len(places)]
+        pieces = [0, *np.flatnonzero(begins).tolist(), len(now)]
         changes: list[RateChange] = []
         for start, stop in pairwise(pieces):
             if start == stop:
@@ -216,7 +199,6 @@ class Rates:
         return {
             **self._filters.state(),
             **self._evidence.state(),
-            "rate_clock": self._clock,
             "rate_window": np.array([self._window]),
             "rate_is_whole": np.array([self._is_whole], np.uint8),
             "rate_records": np.array(self._records),
@@ -227,7 +209,7 @@ class Rates:
 
     def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
-        clock, window, is_whole, records, is_new, silent, text = read(
+        window, is_whole, records, is_new, silent, text = read(
             arrays, _RATES, "rate_", n=range(1, MOST_ENTITIES + 2)
         )
         n = len(records)
@@ -235,8 +217,7 @@ class Rates:
         self._slots = {key: slot for slot, key in enumerate(self._keys) if key is not None}
         if len(self._slots) < n - 1:
             raise StateError("state: expected entities with names, each once")
-        check_clock(clock)
-        self._clock, self._window, self._is_whole = clock, int(window[0]), bool(is_whole[0])
+        self._window, self._is_whole = int(window[0]), bool(is_whole[0])
         self._records, self._silent = records.tolist(), silent.tolist()
         self._is_new = is_new.astype(np.bool_).tolist()
         self._filters.restore(arrays, n)

@@ -11,6 +11,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 
 from .blame import Blame
+from .clock import TIME, plausible
 from .drift import Change
 from .entity_events import EntityEvent
 from .incident import IncidentEvent
@@ -231,6 +232,8 @@ class BlockMaker:
         The rows (m, d) as given to the call.
     places
         Their numbers in the stream, offsets and timestamps (m, 3).
+    moments
+        What the partition's clock says before them and after each (m + 1, 2).
     keys
         Their entities, empty without any.
     """
@@ -239,12 +242,16 @@ class BlockMaker:
         self,
         given: FloatArray,
         places: IntArray,
+        moments: IntArray,
         keys: Sequence[bytes | None] = (),
         groups: Sequence[bytes | None] = (),
     ) -> None:
         m, d = given.shape
         self.given = given
         self.places = places
+        self.moments = moments
+        self.now = moments[1:, TIME]
+        self.times = plausible(places[:, 2], self.now)
         self.keys = keys
         self.groups = groups
         self.log_likelihood = np.full(m, np.nan)

@@ -36,7 +36,8 @@ class IncidentParameters:
         Records without new evidence after which an incident closes, at least 1.
     quiet_seconds
         If it is given, an incident closes with the first record whose timestamp is so much later
-        than that of the latest evidence instead; above 0. Records without a timestamp are counted.
+        than that of the latest evidence instead; above 0. Records are counted where it has no
+        timestamp, or one that is far ahead of the other records.
     major, critical
         Least severity of a major and of a critical incident, 0 <= major <= critical.
     """

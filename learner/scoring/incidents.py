@@ -4,7 +4,7 @@ An incident opens when the evidence suffices (`evidence`): several unusual recor
 or a field that keeps its value for too long (`repeats`). It goes on while there is new evidence,
 and closes after so many records without any, or so long by the records' timestamps.
 Each entity has incidents of its own; one that sends no more ends while the others go on. The clock
-does not count, so incidents are a function of the log.
+on the wall does not count, so incidents are a function of the log.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.state import record_count
 
 from .blame import Blame
+from .clock import DAY
 from .evidence import Evidence, Found, Place, limit
 from .incident import (
     CLOSED,
@@ -68,7 +69,8 @@ class Rows(NamedTuple):
 
     ``stuck`` is the evidence, in nats, that one of their fields is stuck. ``places`` (m, 3) are
     their numbers in the stream, offsets and timestamps, ``slots`` those of their entities, or all
-    0; ``fresh`` says which begin anew there.
+    0; ``fresh`` says which begin anew there. ``times`` are the timestamps as far as they are
+    plausible, ``now`` is the partition's time.
     """
 
     p_value: FloatArray
@@ -77,6 +79,8 @@ class Rows(NamedTuple):
     places: IntArray
     slots: IntArray
     fresh: Mask
+    times: IntArray
+    now: IntArray
 
     def part(self, some: slice) -> Self:
         """Return some of the records."""
@@ -128,7 +132,7 @@ class Incidents:
         while at < m:
             stop, closing = self._end(rows, at)
             some = rows.part(slice(at, stop))
-            n, found = self._evidence.add(*some, self._enough(some.slots))
+            n, found = self._evidence.add(*some[:6], self._enough(some.slots))
             row, n = at + n, min(n + 1, stop - at)
             if self.open:
                 self._count(some.part(slice(0, n)))
@@ -164,18 +168,20 @@ class Incidents:
         m, seconds, latest = len(rows.p_value), self.parameters.quiet_seconds, held.incident.latest
         own = at + np.flatnonzero(rows.slots[at:] == slot)
         ends = own[rows.fresh[own]]
-        if seconds is not None and latest.timestamp >= 0:
-            late = rows.places[at:, 2] >= latest.timestamp + 1000.0 * seconds
+        by_time = seconds is not None and latest.timestamp >= 0
+        if seconds is not None and by_time:
+            late = rows.times[at:] >= latest.timestamp + 1000.0 * seconds
             ends = np.append(ends, at + np.flatnonzero(late)[:1])
         else:
             # An entity that sends no more does not keep its incident open: after so many records
             # of all, each of `MOST_OPEN` entities could have sent its quiet ones.
             most = MOST_OPEN * self.parameters.quiet_records
             ends = np.append(ends, max(latest.number + most + 1 - int(rows.places[0, 0]), at))
-            left = max(self.parameters.quiet_records - held.quiet, 1)
-            due = int(own[left - 1]) if len(own) >= left else m
-            if due < ends.min(initial=m):
-                return due + 1, due
+        due = own[max(self.parameters.quiet_records - held.quiet, 1) - 1 :]
+        if by_time:  # only if that of the evidence is one that a wrong clock has set
+            due = due[latest.timestamp > rows.now[due] + DAY]
+        if due.min(initial=m) < ends.min(initial=m):
+            return int(due[0]) + 1, int(due[0])
         end = int(ends.min(initial=m))
         return end, end if end < m else None
 

@@ -7,7 +7,6 @@ import math
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import exp_bounded, log_positive
 
-from .clock import latest, tick
 from .subjects import PARTITION
 
 AGAIN = 4
@@ -150,21 +149,22 @@ def longest_of_lists(own: Array, largest: Array) -> float:
 
 @kernel
 def follow(
-    start: int, slots: Array, fresh: Array, places: Array, clock: Array, partition: Array,
+    start: int, slots: Array, fresh: Array, places: Array, moments: Array, partition: Array,
     numbers: Array, largest: Array, deadlines: Array, last: Array, found: Array, before: Array,
 ) -> int:  # fmt: skip
     """Follow the rows from ``start`` on; return the first one with something to tell, m if none.
 
     ``slots`` (m,) are the rows' slots, 0 for no entity, ``fresh`` (m,) says which begin anew there,
-    ``places`` (m, 3) are numbers, offsets and timestamps. Changes the ``clock``, the numbers of the
-    ``partition`` (5,), and of each slot ``numbers`` (n, 12), ``largest`` gaps (n, 2, 8),
-    ``deadlines`` (n,) and offset and timestamp of the ``last`` record (n, 2). Fills ``found``
-    (2, 2) with length and limit of the partition's silence and of that of the row's entity, if one
-    ends here, else with zeros; and ``before`` (2, 2) with the records before these.
+    ``places`` (m, 3) are numbers, offsets and timestamps, ``moments`` (m + 1, 2) what the
+    partition's clock says before and after each row. Changes the numbers of the ``partition`` (5,),
+    and of each slot ``numbers`` (n, 12), ``largest`` gaps (n, 2, 8), ``deadlines`` (n,) and offset
+    and timestamp of the ``last`` record (n, 2). Fills ``found`` (2, 2) with length and limit of the
+    partition's silence and of that of the row's entity, if one ends here, else with zeros; and
+    ``before`` (2, 2) with the records before these.
     """
     for row in range(start, len(slots)):
-        found[:], before[0] = 0.0, clock[latest(clock)]
-        moved = tick(clock, places[row, 1], places[row, 2])
+        found[:], before[0] = 0.0, moments[row]
+        moved = moments[row + 1, 1] - moments[row, 1] if moments[row, 1] >= 0 else 0
         advance(moved, partition, numbers[PARTITION], largest[PARTITION], found[0])
         slot, now = slots[row], partition[NOW]
         if slot != PARTITION:
@@ -186,7 +186,7 @@ def follow(
 @kernel
 def advance(moved: float, partition: Array, own: Array, largest: Array, found: Array) -> None:
     """Let the partition's time go on, as that of its records ``moved`` on in milliseconds."""
-    if moved == 0.0:
+    if moved <= 0.0:
         return
     learn_gap(moved, partition[NOW], own, largest, found)
     seen = min(own[NEW] + own[OLD], MEAN_OF)

@@ -12,7 +12,6 @@ from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence, SilentEntity
 from faust_oslrau.learner.state_schema import Entry, read
 
-from .clock import N_ROWS, check_clock, new_clock
 from .following import (
     AGAIN,
     FEWEST,
@@ -32,7 +31,6 @@ from .following import (
 from .subjects import PARTITION, Names, own_slots, packed_names, read_names
 
 _GAPS = {
-    "clock": Entry((N_ROWS, 2), -1, dtype="<i8"),
     "partition": Entry((N_PARTITION,), 0.0),
     "numbers": Entry(("n", N_NUMBERS)),
     "largest": Entry(("n", 2, LARGEST), dtype="<f4"),
@@ -50,7 +48,6 @@ class Silences:
     """
 
     def __init__(self) -> None:
-        self._clock = new_clock()
         self._partition = np.zeros(N_PARTITION)
         self._partition[SLOTS] = 1.0
         self._numbers = np.zeros((0, N_NUMBERS))
@@ -88,11 +85,17 @@ class Silences:
         return longest_usual(self._numbers[PARTITION], self._largest[PARTITION]) / 1000.0
 
     def take(
-        self, places: IntArray, slots: IntArray, fresh: Mask, keys: Sequence[Key]
+        self,
+        places: IntArray,
+        moments: IntArray,
+        slots: IntArray,
+        fresh: Mask,
+        keys: Sequence[Key],
     ) -> list[Silence]:
         """Follow the next rows, and return what they show.
 
         ``places`` (m, 3) are their numbers, offsets and time stamps; negative ones are none.
+        ``moments`` (m + 1, 2) are what the partition's `Clock` says before and after each.
         ``slots`` (m,) are those of their entities ``keys``, ``fresh`` (m,) says which are new
         there. ``keys`` is empty without entities.
         """
@@ -104,7 +107,7 @@ class Silences:
         start = 0
         while start < len(own):
             row = follow(
-                start, own, fresh, places, self._clock, self._partition,
+                start, own, fresh, places, moments, self._partition,
                 self._numbers, self._largest, self._deadlines, self._last, found, before,
             )  # fmt: skip
             for at in (start + np.flatnonzero(unnamed[start : row + 1])).tolist():
@@ -154,7 +157,6 @@ class Silences:
         """Return all that ``restore`` needs, as arrays."""
         n = int(self._partition[SLOTS])
         return {
-            "silence_clock": self._clock,
             "silence_partition": self._partition,
             "silence_numbers": self._numbers[:n],
             "silence_largest": self._largest[:n],
@@ -165,20 +167,19 @@ class Silences:
 
     def restore(self, arrays: Arrays, entities: int) -> None:
         """Restore a state of so many entities at most; StateError if it cannot be one."""
-        clock, partition, numbers, largest, deadlines, last, text = read(
+        partition, numbers, largest, deadlines, last, text = read(
             arrays, _GAPS, "silence_", n=range(1, entities + 2)
         )
         n = len(numbers)
-        check_clock(clock)
         if partition[SLOTS] != n:
-            raise StateError("state: expected a partition's clock")
+            raise StateError("state: expected as many entities as have gaps")
         known = np.minimum(numbers[:, [NEW, OLD]], LARGEST)
         if (np.diff(largest) > 0).any() or (np.count_nonzero(largest > 0, axis=2) != known).any():
             raise StateError("state: expected the largest gaps of each entity in order")
         months = numbers[:, MONTH:].reshape(n, 2, AGAIN)
         if (np.diff(months) > 0).any() or (months < 0).any():
             raise StateError("state: expected the longest gaps of each month in order")
-        self._clock, self._partition = clock, partition
+        self._partition = partition
         self._numbers, self._largest, self._deadlines = numbers, largest, deadlines
         self._last, self._names = last, read_names(text, n)
 

@@ -41,8 +41,9 @@ def explain(
     """
     is_anomaly, steps = block.is_anomaly[at], []
     if state.incidents is not None:
-        traced = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots)
-        steps = state.incidents.trace(traced, block.keys[at])
+        when = block.times[at], block.now[at]
+        rows = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots, *when)
+        steps = state.incidents.trace(rows, block.keys[at])
     if not (steps or is_anomaly.any()):
         return
     evident = has_evidence(steps, len(stuck))

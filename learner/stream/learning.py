@@ -78,7 +78,7 @@ def _end_batch(state: ScorerState, rows: FloatArray) -> None:
         state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
     state.repeats.end_batch()
     if state.history is not None:
-        state.history.update(rows)
+        state.history.update(rows, state.clock.now)
     if state.entities is not None:
         state.entities.update(state.n_records, learning=state.learning)
     state.begin_batch()
@@ -135,5 +135,9 @@ def _take_batch(state: ScorerState, seasons: Seasons, rows: Rows) -> None:
         evaluation = ranked.evaluation
         piece = Pending(learned, ranked.measures, ranked.scores, marks)
     state.collect(piece)
-    unseen = BlockMaker(rows.values, np.zeros((len(learned), 3), np.int64))
+    places, moments = (
+        np.zeros((len(learned), 3), np.int64),
+        np.zeros((len(learned) + 1, 2), np.int64),
+    )
+    unseen = BlockMaker(rows.values, places, moments)
     learn(state, unseen, 0, evaluation)

@@ -82,6 +82,7 @@ def to_parts(state: ScorerState) -> Parts:
     arrays: Arrays = {
         "learner": np.frombuffer(state.learner.to_bytes(), np.uint8),
         **state.ranking.state(),
+        **state.clock.state(),
         **state.drift.state(),
         **state.neighbours.state(),
         **state.tail_mass.state(),
@@ -138,6 +139,7 @@ def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
         state = _begun(values, learner.from_bytes(arrays["learner"].tobytes()))
         _restore_rows(state, values, arrays)
         state.ranking.restore(arrays, record_count(values["ranked"]))
+        state.clock.restore(arrays)
         state.drift.restore(arrays)
         _restore_layers(state, values, arrays)
         _check_measures(state)
@@ -232,7 +234,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
             dict(values["directions"]), dict(values["least"]), state.alarm_rate
         )
         state.relevance.restore(arrays)
-    if "silence_clock" in arrays:
+    if "silence_partition" in arrays:
         state.silences = Silences()
         held = 0 if state.entities is None else len(state.entities.roster)
         state.silences.restore(arrays, held)

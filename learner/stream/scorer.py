@@ -204,7 +204,8 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         rows = transformed(self._state, given)
         self._state.n_fields = given.shape[1] - self._state.n_categories or 1
         numbers = numbered(self.n_records, places, len(rows))
-        block = BlockMaker(given, numbers, keys, groups_of(self._state, groups, len(rows)))
+        grouped = groups_of(self._state, groups, len(rows))
+        block = BlockMaker(given, numbers, self._state.clock.take(numbers), keys, grouped)
         if self.forecasting:
             block.forecasts.append(Forecast(*np.empty((3, 0, given.shape[1]))))
         start = 0
@@ -255,7 +256,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
         spread = state.transforms.spread(rows, state.n_records)
-        layered = self._layered(spread, keys, block.places[at, 2])
+        layered = self._layered(spread, keys, block.times[at])
         block.silences += state.find_silences(block, at, layered)
         block.rate_changes += state.find_rate_changes(block, at, layered)
         marks = state.marks(rows, layered.slots[0])

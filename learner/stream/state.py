@@ -18,6 +18,7 @@ from faust_oslrau.learner.protocol import Learner, Predictive
 from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.alike import marks
 from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence
+from faust_oslrau.learner.scoring.clock import Clock
 from faust_oslrau.learner.scoring.drift import Drift
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.neighbours import Neighbours
@@ -131,6 +132,8 @@ class ScorerState:
         Recent records, by which a score becomes a p-value, and those held back from it.
     relevance
         Which deviations matter; None if all do.
+    clock
+        The partition's time.
     drift, ranges
         How far log-densities have fallen, and the values that each field has had.
     n_records, n_fields
@@ -162,6 +165,7 @@ class ScorerState:
     ranking: Ranking = field(default_factory=Ranking)
     reference: Reference = field(default_factory=Reference)
     relevance: Relevance | None = None
+    clock: Clock = field(default_factory=Clock)
     drift: Drift = field(default_factory=Drift)
     ranges: Ranges = field(default_factory=Ranges)
     n_records: int = 0
@@ -253,7 +257,8 @@ class ScorerState:
         """Return what the next rows of a block show, whose entities have their slots."""
         if self.silences is None:
             return []
-        found = self.silences.take(block.places[at], *layered.slots, block.keys[at])
+        moments = block.moments[at.start : at.stop + 1]
+        found = self.silences.take(block.places[at], moments, *layered.slots, block.keys[at])
         return [silence._replace(row=at.start + silence.row) for silence in found]
 
     def find_rate_changes(self, block: BlockMaker, at: slice, layered: Layered) -> list[RateChange]:
@@ -261,10 +266,10 @@ class ScorerState:
         if self.rates is None:
             return []
         if self.rates.by is None:
-            found = self.rates.take(block.places[at], layered.slots[1], block.keys[at])
+            found = self.rates.take(block.now[at], layered.slots[1], block.keys[at])
         else:
             groups = block.groups[at]
-            found = self.rates.take(block.places[at], np.zeros(len(groups), np.bool_), groups)
+            found = self.rates.take(block.now[at], np.zeros(len(groups), np.bool_), groups)
         return [change._replace(row=at.start + change.row) for change in found]
 
     @property

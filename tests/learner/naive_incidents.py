@@ -3,6 +3,7 @@
 import math
 from statistics import median
 
+from faust_oslrau.learner.scoring.clock import DAY
 from faust_oslrau.learner.scoring.evidence import Found, Place
 from faust_oslrau.learner.scoring.incident import LEVELS, Incident
 
@@ -39,7 +40,7 @@ class NaiveEvidence:
 
     def add(self, rows, enough):
         columns = (column.tolist() for column in rows)
-        for row, (p, stuck, is_anomaly, place, slot, fresh) in enumerate(
+        for row, (p, stuck, is_anomaly, place, slot, fresh, *_) in enumerate(
             zip(*columns, strict=True)
         ):
             if fresh:
@@ -89,10 +90,10 @@ class NaiveIncidents:
             self.follow(row, *one)
         return self.events
 
-    def follow(self, row, p, stuck, is_anomaly, place, slot, fresh):
+    def follow(self, row, p, stuck, is_anomaly, place, slot, fresh, time, now):
         place = Place(*place)
         for other, held in list(self.open.items()):
-            if self.is_late(held, place) or (fresh and other == slot):
+            if self.is_late(held, place, time) or (fresh and other == slot):
                 self.close(row, other)
         if fresh:
             self.evidence.of.pop(slot, None)
@@ -107,18 +108,19 @@ class NaiveIncidents:
         if found is not None:
             if held is not None or len(self.open) < self.most_open:
                 self.weigh(row, slot, found, place)
-        elif held is not None and self.is_quiet(held):
+        elif held is not None and self.is_quiet(held, now):
             self.close(row, slot)
 
-    def is_late(self, held, place):
+    def is_late(self, held, place, time):
         seconds, latest = self.parameters.quiet_seconds, held["incident"].latest.timestamp
         if seconds is None or latest < 0:
             passed = place.number - held["incident"].latest.number
             return passed > self.most_open * self.parameters.quiet_records
-        return place.timestamp >= latest + 1000 * seconds
+        return time >= latest + 1000 * seconds
 
-    def is_quiet(self, held):
-        counts = self.parameters.quiet_seconds is None or held["incident"].latest.timestamp < 0
+    def is_quiet(self, held, now):
+        latest = held["incident"].latest.timestamp
+        counts = self.parameters.quiet_seconds is None or latest < 0 or latest > now + DAY
         return counts and held["quiet"] >= self.parameters.quiet_records
 
     def enough(self, is_open):

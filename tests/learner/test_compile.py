@@ -105,6 +105,18 @@ def test_the_second_process_comes_to_its_end(kind, stands_in, parameters):
     _help(StreamScorer.from_bytes(state, stands_in))
 
 
+@needs_compiler("the second process compiles")
+def test_the_second_process_ends_with_the_one_that_it_helps(tmp_path):
+    state = StreamScorer(OSLRAU()).to_bytes()
+    helper = subprocess.Popen(
+        [sys.executable, "-m", "faust_oslrau.learner.compile", "OSLRAU"],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+    )
+    helper.communicate(len(state).to_bytes(8, "big") + state)  # closes its input, as a kill does
+    assert helper.returncode == 1
+
+
 def test_no_kernel_is_defined_at_the_top_level():
     top = Path(faust_oslrau.learner.__file__).parent
     assert not [file for file in top.glob("*.py") if "@kernel" in file.read_text()]

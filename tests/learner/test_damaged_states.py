@@ -87,7 +87,7 @@ def damages(array):
 
 
 ACCEPTED = {
-    "removed": "silence_clock kinds_count kinds_mean kinds_sums kinds_squares",
+    "removed": "silence_partition kinds_count kinds_mean kinds_sums kinds_squares",
     "of another type": "incident_means incident_seen",
     "in another dimension": "learner",
     "longer": "recent_marks drift_reference history challenger_history",
@@ -201,7 +201,7 @@ TOGETHER = [
     ("history", 1000, {"history_spread": zero}),
     ("incidents", 1340, {"evidence": lambda a: a + 2}),
     ("incidents", 1340, {"evidence_marks": lambda a: zero(a) - 10}),
-    ("silences", 1000, {"silence_clock": lambda a: a - 10**15}),
+    ("silences", 1000, {"clock": lambda a: a - 10**15}),
     ("silences", 1000, {"silence_numbers": lambda a: a + 1}),
     ("silences", 1000, {"silence_numbers": lambda a: np.hstack([a[:, :-1], a[:, -1:] + 1e15])}),
     ("silences", 1000, {"silence_numbers": lambda a: np.hstack([a[:, :-1], a[:, -1:] - 1e15])}),

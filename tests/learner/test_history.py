@@ -43,7 +43,7 @@ def test_running_means_are_those_of_the_oracle(centred):
         ]
         np.testing.assert_array_equal(found[:, :2], rows)
         np.testing.assert_allclose(found[:, 2:], np.reshape(expected, (50, 4)), rtol=1e-9)
-        history.update(found)
+        history.update(found, -1)
 
 
 def test_a_new_entity_in_a_slot_knows_nothing_of_the_one_before():
@@ -99,3 +99,21 @@ def test_huge_values_leave_the_means_finite():
     rows = np.array([[1e308], [-1e308], [1e308], [0.0], [1.0]])
     found = history.take(rows, np.zeros(5, np.int64), np.zeros(5, np.bool_), np.full(5, -1))
     assert not np.isinf(found).any() and np.isfinite(found[1:]).all()
+
+
+WRONG = {"ahead": [700], "far ahead for a while": [*range(700, 712)], "unknown": [700]}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_time_stamps_spoil_no_mean_over_time_for_long(wrong):
+    rows, times = NOISE.copy(), 1_700_000_000_000 + 10_000 * np.arange(N)
+    rows[900:] += 5.0
+    odd = times.copy()
+    odd[WRONG[wrong]] = -1 if wrong == "unknown" else times[WRONG[wrong]] + 10**12
+    found = []
+    for stamps in (times, odd):
+        scorer = StreamScorer(OSLRAU(), history=("10m",))
+        places = np.column_stack([np.arange(N), stamps])
+        scorer.process(rows, places=places)
+        found.append(scorer._state.history._means[0, 0, :, 0])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)

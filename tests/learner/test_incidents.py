@@ -14,6 +14,7 @@ from scipy.stats import norm
 
 from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
 from faust_oslrau.learner.scoring import incidents as incidents_module
+from faust_oslrau.learner.scoring.clock import Clock, plausible
 from faust_oslrau.learner.scoring.evidence import MOST, Evidence
 from faust_oslrau.learner.scoring.incidents import MOST_OPEN, YOUNG, Incidents, Rows
 
@@ -32,13 +33,17 @@ def rows_of(p_values, slots=None, fresh=None, stuck=None, places=None):
     """Return records of these p-values; of one entity and nothing stuck, unless they are given."""
     p = np.array(p_values, np.float64)
     m = len(p)
+    places = places_of(m) if places is None else places
+    now = Clock().take(places)[1:, 1]
     return Rows(
         p,
         np.zeros(m) if stuck is None else stuck,
         p <= ALARM_RATE,
-        places_of(m) if places is None else places,
+        places,
         np.zeros(m, np.int64) if slots is None else slots,
         np.zeros(m, np.bool_) if fresh is None else fresh,
+        plausible(places[:, 2], now),
+        now,
     )
 
 
@@ -78,6 +83,7 @@ def streams(seed, n=1500):
     places = places_of(n)
     places[:, 2] = np.cumsum(rng.integers(0, 900, n)) + rng.integers(-2000, 2000, n)
     places[rng.random(n) < 0.2, 2] = -1
+    places[rng.random(n) < 0.003, 2] += 10**12
     return rows_of(np.maximum(p, 1e-300), slots, rng.random(n) < 0.004, stuck, places)
 
 
@@ -175,6 +181,16 @@ def test_an_incident_closes_by_the_timestamps_of_records_if_a_time_is_given():
     assert timed([*BURST, *quiet(599)], np.arange(602), quiet_seconds=4) == [(2, "opened")]
 
 
+def test_a_wrong_time_stamp_neither_closes_an_incident_nor_keeps_it_open():
+    times = 1000 * np.arange(100)
+    times[20] += 10**12
+    quiet_after = {"quiet_seconds": 60, "quiet_records": 50}
+    found = timed([*quiet(10), *BURST, *quiet(87)], times, **quiet_after)
+    assert found == [(12, "opened"), (72, "closed")]
+    found = timed([*quiet(18), *BURST, *quiet(79)], times, **quiet_after)
+    assert found == [(20, "opened"), (70, "closed")]  # when nobody knows: after so many records
+
+
 def test_an_incident_names_the_entity_of_the_record_that_opened_it():
     rng = np.random.default_rng(0)
     X, keys = rng.normal(size=(3000, 3)), [b"a", b"b", None, b"x" * 1000] * 750
@@ -256,7 +272,7 @@ def test_evidence_is_that_of_sums_in_plain_python(seed, enough):
     kernel, naive, at = Evidence(), NaiveEvidence(), 0
     while at < len(limits):
         some = rows.part(slice(at, None))
-        row, found = kernel.add(*some, limits[at:])
+        row, found = kernel.add(*some[:6], limits[at:])
         expected_row, expected = naive.add(some, limits[at:].tolist())
         assert row == expected_row and (found is None) == (expected is None)
         if found is not None:

@@ -9,6 +9,7 @@ from scipy import stats
 from faust_oslrau.learner.rates.evidence import ENOUGH, FACTORS, LONGEST_SECONDS, Evidence
 from faust_oslrau.learner.rates.filters import Filters
 from faust_oslrau.learner.rates.layer import Rates
+from faust_oslrau.learner.scoring.clock import Clock
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 START = 1_767_225_600_000  # a Thursday at midnight
@@ -31,8 +32,11 @@ def follow(times, who=None, rates=None):
     if who is not None:
         fresh[np.unique(who, return_index=True)[1]] = True
         keys = [None if entity < 0 else b"e%d" % entity for entity in who]
-    places = np.column_stack([np.arange(m), np.arange(m), times])
-    return rates.take(places, fresh, keys), rates
+    return rates.take(partition_time(times), fresh, keys), rates
+
+
+def partition_time(times):
+    return Clock().take(np.column_stack([np.arange(len(times))] * 2 + [times]))[1:, 1]
 
 
 def mean_of(predicted):
@@ -149,11 +153,11 @@ def test_the_place_of_an_entity_that_is_gone_is_another_ones(monkeypatch):
     fresh = np.zeros(len(who), np.bool_)
     fresh[[(who == entity).argmax() for entity in (0, 1)]] = True
     keys = [None if entity < 0 else b"e%d" % entity for entity in who]
-    places, again = np.column_stack([np.arange(len(who))] * 2 + [times]), []
+    now, again = partition_time(times), []
     layer = Rates(60.0, "UTC")
     for first in range(0, len(who), 3000):
         rows = slice(first, first + 3000)
-        found = layer.take(places[rows], fresh[rows], keys[rows])
+        found = layer.take(now[rows], fresh[rows], keys[rows])
         again += [change._replace(row=first + change.row) for change in found]
         state, layer = layer.state(), Rates(60.0, "UTC")
         layer.restore(state)

@@ -6,6 +6,7 @@ from interpreter import needs_compiler
 from naive_silence import NaiveSilences
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.scoring.clock import Clock
 from faust_oslrau.learner.silence.layer import Silences
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -23,13 +24,14 @@ def arrivals(rng, entities=20, hours=6, gap=MINUTE, jitter=0.05):
     return kept(START + times.astype(np.int64), who, times < hours * HOUR)
 
 
-def follow(times, who, silences=None, nameless=None):
+def follow(times, who, silences=None, nameless=None, clock=None):
     """Return what the records show; those of one entity may have no name."""
     fresh = np.zeros(len(times), np.bool_)
     fresh[np.unique(who, return_index=True)[1]] = silences is None
     silences = silences or Silences()
     keys = [None if entity == nameless else b"e%d" % entity for entity in who]
-    return silences.take(places_of(times), who, fresh, keys)
+    places = places_of(times)
+    return silences.take(places, (clock or Clock()).take(places), who, fresh, keys)
 
 
 def places_of(times):
@@ -94,7 +96,9 @@ def paused(gap, every, pause, days):
 def ends(times):
     """Return when the silences of a partition without entities end, two records after them."""
     who = np.zeros(len(times), np.int64)
-    found = Silences().take(places_of(times), who, np.zeros(len(times), np.bool_), [])
+    places = places_of(times)
+    moments = Clock().take(places)
+    found = Silences().take(places, moments, who, np.zeros(len(times), np.bool_), [])
     return [int(times[silence.last_offset + 1] - START) for silence in found]
 
 
@@ -234,14 +238,14 @@ def test_they_can_be_switched_on_and_off_between_two_calls():
 def test_entities_that_are_silent_are_counted_and_named_the_longest_first():
     times, who = arrivals(np.random.default_rng(10))
     times, who = kept(times, who, (who > 4) | (times < START + (4 - who / 4) * HOUR))
-    silences = Silences()
+    silences, clock = Silences(), Clock()
     assert silences.silent(3) == []
-    began = {each.entity: each for each in follow(times, who, silences)}
+    began = {each.entity: each for each in follow(times, who, silences, clock=clock)}
     assert silences.n_silent == 5
     longest = silences.silent(3)
     assert [each.entity for each in longest] == ["e4", "e3", "e2"]
     for each in longest:
         assert each.last_timestamp == began[each.entity].last_timestamp
         assert each.limit == began[each.entity].limit
-    follow(times[-20:] + MINUTE, np.arange(20), silences)
+    follow(times[-20:] + MINUTE, np.arange(20), silences, clock=clock)
     assert silences.n_silent == 0 and silences.silent(3) == []
