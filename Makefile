@@ -75,6 +75,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		found=$$($(PYTHON) -V 2>/dev/null || echo missing); \
 		echo "Python 3.11 or newer is needed, '$(PYTHON)' is $$found. Try: make $(MAKECMDGOALS) PYTHON=python3.11"; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || { echo "Making $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@.ci/install $(BIN)/python -e '.[dev]'
 	@touch $@

@@ -57,7 +57,7 @@ def test_uv_is_installed_where_there_is_none(install, tmp_path):
 
 def test_without_uv_pip_installs(install):
     told, calls = install(python='case "$*" in *" uv") exit 1;; esac')
-    assert told.startswith("Installing by pip into ")
+    assert told.splitlines()[1].startswith("Installing by pip into ")
     assert calls == [f"python {_GET_UV}", f"python {_PIP}"]
 
 

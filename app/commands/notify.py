@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,5 +29,6 @@ def notify(settings_file: Path | None, broker: str | None) -> None:
     if settings.notify.alertmanager is None and settings.notify.webhook is None:
         raise SettingsError("setting notify: expected alertmanager or webhook, got neither")
     set_up_logging(settings.log_level, secrets(settings))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the first process of a container
     with suppress(KeyboardInterrupt):
         asyncio.run(notify_all(settings))

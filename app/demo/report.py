@@ -98,12 +98,13 @@ def _said(each: Injected) -> str:
 
 
 def _found(each: Injected) -> str:
-    """Return how severe the incident is, and when it opened."""
+    """Return how severe the incident is, of which machine, and when it opened."""
     if each.incident is None or each.records_until_open is None:
         return "none"
     after = each.records_until_open
     when = f"after {after:,} records" if after > 0 else "at once" if after == 0 else "open before"
-    return f"{each.incident.severity_name}, {when}"
+    whose = "" if each.incident.entity is None else f" of {each.incident.entity}"
+    return f"{each.incident.severity_name}{whose}, {when}"
 
 
 def _by_kind(summary: Summary) -> Table:

@@ -31,6 +31,9 @@ _STATES = {
 _TOGETHER_MS = 3_600_000
 """Incidents of one notice begin at most so long after another one of it."""
 
+_GONE_MS = 7 * 86_400_000
+"""An entity that is silent for so long is not expected any more."""
+
 Key = tuple[str | None, ...]
 _KINDS = {"drift", "entity", "field", "incident", "rate", "silence"}
 
@@ -231,6 +234,18 @@ class Notices:
             if is_open and former.place == event.place and former.key != event.key:
                 return replace(former, state=CLOSED)
         return None
+
+    def gone(self, now: float) -> list[Event]:
+        """Return the ends of the silences of entities that have not come back for a week.
+
+        ``now`` is in milliseconds since 1970.
+        """
+        told = (each for notice in self.open for each in notice.events.values())
+        return [
+            replace(each, state=CLOSED)
+            for each in told
+            if each.message.event == "silence" and now - (each.since or now) > _GONE_MS
+        ]
 
     def add(self, event: Event) -> News | None:
         """Take an event in; return what became of its notice, if people are to be told."""

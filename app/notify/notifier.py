@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import aclosing
 from heapq import merge
-from time import monotonic
+from time import monotonic, time
 
 import aiohttp
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
@@ -21,7 +22,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord
 
 from .channels import Channel, channels, read_template
-from .notices import Key, Notices, event_of
+from .notices import Event, Key, Notices, event_of
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +121,7 @@ class Notifier:
             self._widen(consumer)
             if is_due:
                 reminded = monotonic()
+                await self._tell(self._notices.gone(1000.0 * time()), is_new=True)
                 await self._channel.remind([each for each in self._notices.open if each.told])
 
     def _widen(self, consumer: AIOKafkaConsumer) -> None:
@@ -140,12 +142,17 @@ class Notifier:
         if event is None:
             return
         former = self._notices.ended_by(event)
-        found = [self._notices.add(each) for each in (former, event) if each is not None]
-        still_open = {key for notice in self._notices.open for key in notice.events}
         self._began.setdefault(event.key, (tp, record.offset))
+        is_new = record.offset >= self._told[tp]
+        await self._tell([each for each in (former, event) if each is not None], is_new=is_new)
+
+    async def _tell(self, events: Sequence[Event], *, is_new: bool) -> None:
+        """Take events in, and tell of them if they are new."""
+        found = [self._notices.add(each) for each in events]
+        still_open = {key for notice in self._notices.open for key in notice.events}
         self._began = {key: at for key, at in self._began.items() if key in still_open}
         for news in found:
-            if news is not None and record.offset >= self._told[tp]:
+            if news is not None and is_new:
                 await self._channel.tell(news)
                 told = (self._channel.name, news.state, news.notice.title, news.notice.severity)
                 logger.info("%s told, %s: %s, %s", *told)

@@ -13,6 +13,8 @@ from faust_oslrau.app.registry import RegistryError
 
 from .answers import Answer, json_answer, text_answer
 
+_MOST_DIGITS = 19  # of an offset
+
 
 class Address(NamedTuple):
     """Where an incident opened, as an address has it."""
@@ -28,7 +30,7 @@ async def find_incident(runtime: Runtime, address: Address) -> Answer:
     Of an incident that the worker does not know, it is what the anomalies topic tells.
     """
     name, topic = "/".join(address), runtime.settings.anomalies_topic
-    if address.topic not in runtime.topics or not address.partition.isdecimal():
+    if address.topic not in runtime.topics or not _are_numbers(*address[1:]):
         return text_answer(f"There is no incident {name}: no such partition is scored.", 404)
     tp = TP(address.topic, int(address.partition))
     held = runtime.assignment.held.get(tp) if runtime.assignment else None
@@ -36,13 +38,16 @@ async def find_incident(runtime: Runtime, address: Address) -> Answer:
     if known is not None:
         return _found(orjson.Fragment(known.as_json()), is_held=True)
     try:
-        event = await runtime.past_incidents.find(tp, name)
+        event = await runtime.past_incidents.find(tp, name, int(address.offset))
     except (KafkaError, RegistryError, OSError):  # a TimeoutError is an OSError
         return text_answer(f"The topic {topic} cannot be read at present.", 503)
     if event is None:
-        reason = f"There is no incident {name} among the last messages of the topic {topic}."
-        return text_answer(reason, 404)
+        return text_answer(f"There is no incident {name} in the topic {topic}.", 404)
     return _found({"noted": None, "since": None, **event}, is_held=held is not None)
+
+
+def _are_numbers(*texts: str) -> bool:
+    return all(text.isdecimal() and len(text) <= _MOST_DIGITS for text in texts)
 
 
 def _found(incident: Any, *, is_held: bool) -> Answer:

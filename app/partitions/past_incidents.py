@@ -18,6 +18,7 @@ from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics.last_incidents import INCIDENTS
 from faust_oslrau.app.registry import MessageSchemas, RegistryError
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner.scoring.incident import CLOSED
 
 logger = logging.getLogger(__name__)
 
@@ -71,20 +72,53 @@ class PastIncidents:
         logger.debug("%s/%d: %d events of incidents in %.2f s", *tp, len(events), seconds)
         return events
 
-    async def find(self, tp: TP, incident: str) -> dict[str, Any] | None:
-        """Return the latest event of an incident of a source partition; None if there is none.
+    async def find(self, tp: TP, incident: str, opened: int) -> dict[str, Any] | None:
+        """Return the latest known event of an incident, which opened at an offset of its source.
+
+        None if there is none. Of one that is open for very long it may be an earlier event.
 
         Raises
         ------
         KafkaError, RegistryError, OSError
             The topic cannot be read.
         """
-        async with asyncio.timeout(_FIND_SECONDS), aclosing(self._stretches(tp)) as stretches:
-            async for found in stretches:
-                own = [event for event in found if event["incident"] == incident]
-                if own:
-                    return own[-1]
-        return None
+        latest, room = None, _MAX_BYTES
+        reader = PartitionReader(self._topic, tp.partition, self._arguments)
+        async with asyncio.timeout(_FIND_SECONDS), reader:
+            first, high = await reader.range() if await reader.exists() else (0, 0)
+            at = await self._search(reader, tp, opened, first, high)
+            async for value in self._values(reader, at, high):
+                event = _event(value, tp)
+                if event is not None and event["incident"] == incident:
+                    latest = event
+                room -= len(value or b"")
+                if room < 0 or (latest is not None and latest["state"] == CLOSED):
+                    break
+        return latest
+
+    async def _search(
+        self, reader: PartitionReader, tp: TP, opened: int, first: int, high: int
+    ) -> int:
+        """Return where messages of records from a source offset on begin, which are nearly sorted.
+
+        Those that are written again after a crash are sorted, too.
+        """
+        while first < high:
+            middle = (first + high) // 2
+            async for value in self._values(reader, middle, high):
+                offset = _source_offset(value, tp)
+                if offset is not None:
+                    break
+            else:
+                offset = opened  # none is of this source from here on
+            first, high = (middle + 1, high) if offset < opened else (first, middle)
+        return first
+
+    async def _values(
+        self, reader: PartitionReader, low: int, high: int
+    ) -> AsyncGenerator[bytes | None, None]:
+        async for record in reader.records(low, high):
+            yield (await self._schemas.read(record)).value
 
     async def aclose(self) -> None:
         """Disconnect from the registry."""
@@ -97,13 +131,23 @@ class PastIncidents:
             room = _MAX_BYTES
             while high > first and room > 0:
                 low, events = max(first, high - _STRETCH), []
-                async for record in reader.records(low, high):
-                    room -= len(record.value or b"")
-                    event = _event((await self._schemas.read(record)).value, tp)
+                async for value in self._values(reader, low, high):
+                    room -= len(value or b"")
+                    event = _event(value, tp)
                     if event is not None:
                         events.append(event)
                 yield events
                 high = low
+
+
+def _source_offset(value: bytes | None, tp: TP) -> int | None:
+    """Return the offset of the record that a message is about; None for that of another source."""
+    try:
+        told = orjson.loads(value or b"")
+    except orjson.JSONDecodeError:
+        return None
+    is_own = isinstance(told, dict) and (told.get("topic"), told.get("partition")) == tp
+    return told["offset"] if is_own and isinstance(told.get("offset"), int) else None
 
 
 def _event(value: bytes | None, tp: TP) -> dict[str, Any] | None:

@@ -154,6 +154,14 @@ SLOW = {"entity": "a", "since": 600, "window_seconds": 60.0, "records": 12, "low
 ASPECT = {"aspect": "level", "field": "heat", "value": 88.0, "usual": 61.2, "deviations": 6.1}
 
 
+def test_an_entity_that_is_silent_for_a_week_is_not_waited_for_any_more():
+    notices, day = Notices(Settings()), 86_400_000
+    assert states(notices, event("silence", "began", **SILENT), incident(1, OPENED)) == 2 * [OPENED]
+    assert notices.gone(6 * day) == []
+    assert states(notices, *notices.gone(8 * day)) == [CLOSED]
+    assert [each.first.is_of_incident for each in notices.open] == [True]
+
+
 @pytest.mark.parametrize(
     ("kind", "begins", "ends", "members", "since", "title"),
     [

@@ -199,7 +199,7 @@ class _PastIncidents:
     def __init__(self):
         self.asked = []
 
-    async def find(self, tp, incident):
+    async def find(self, tp, incident, opened):
         self.asked.append(tp)
         if tp == ("features", 2):
             raise KafkaConnectionError
@@ -239,7 +239,9 @@ async def test_the_address_of_an_incident_is_the_page_below_the_root(browse, pas
 @pytest.mark.parametrize(
     ("place", "status", "said"),
     [
-        ("features/1/6", 404, "There is no incident features/1/6 among the last messages of"),
+        ("features/1/6", 404, "There is no incident features/1/6 in the topic anomalies."),
+        (f"features/{5000 * '1'}/5", 404, "There is no incident features/11111"),
+        (f"features/1/{5000 * '1'}", 404, "There is no incident features/1/1111"),
         ("features/x/5", 404, "There is no incident features/x/5: no such partition is scored."),
         ("a%20%3Cb%3E/1/5", 404, "There is no incident a <b>/1/5: no such partition is scored."),
         ("features/2/5", 503, "The topic anomalies cannot be read at present."),
