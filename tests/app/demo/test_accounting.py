@@ -115,8 +115,8 @@ def test_an_injected_anomaly_is_told_with_the_incident_of_its_machine() -> None:
     print_summary(console, summary)
     shown = " ".join(console.export_text().split())
     assert (
-        "stuck 0/1 unusual: speed major, after 2 records "
-        "shift 0/2 unusual: speed minor, at once spike 0/3 nothing none"
+        "stuck 0/1 unusual: speed major of a, after 2 records "
+        "shift 0/2 unusual: speed minor of b, at once spike 0/3 nothing none"
     ) in shown
 
 
