@@ -207,7 +207,7 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         values["kinds"] = dict(settings.kinds)
     for name in ("directions", "least"):
         if table := dict(getattr(settings, name)):
-            values[name] = table
+            values |= {name: table, "alarm_rate": settings.alarm_rate}
     if settings.entity is not None:
         values |= {"entity": settings.entity, "max_entities": settings.max_entities}
     if settings.time is not None:

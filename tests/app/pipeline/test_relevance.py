@@ -6,6 +6,7 @@ import numpy as np
 from as_records import as_records
 
 from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.pipeline.snapshot import settings_digest
 from faust_oslrau.app.settings import Settings
 
 RNG = np.random.default_rng(4)
@@ -29,3 +30,10 @@ def test_only_deviations_on_the_side_that_matters_are_anomalies():
 def test_only_deviations_of_at_least_the_setting_are_anomalies():
     settings = dataclasses.replace(SETTINGS, directions=(), least=(("latency", 25.0),))
     assert alarms(settings).isdisjoint([*ABOVE.tolist(), *BELOW.tolist()])
+
+
+def test_the_alarm_rate_is_part_of_a_model_that_ranks_by_it():
+    ranked = [dataclasses.replace(SETTINGS, alarm_rate=rate) for rate in (0.001, 0.003)]
+    plain = [dataclasses.replace(settings, directions=()) for settings in ranked]
+    assert settings_digest(ranked[0]) != settings_digest(ranked[1])
+    assert settings_digest(plain[0]) == settings_digest(plain[1])
