@@ -71,9 +71,10 @@ def _neighbours(held: Held, warned: Collection[str]) -> Iterator[tuple[TP, TP]]:
 
 
 def _fields(pipeline: PartitionPipeline) -> set[str]:
-    """Return the names of the fields, those of categories marked; none before they are chosen."""
-    numbers, fields = pipeline.numbers, pipeline.fields or ()
-    return {*numbers, *(f"{field} (category)" for field in fields[len(numbers) :])}
+    """Return the names of the fields, what is no plain number marked; none before the choice."""
+    numbers, fields, counts = pipeline.numbers, pipeline.fields or (), pipeline.chosen_counts
+    named = {f"{field} (count)" if field in counts else field for field in numbers}
+    return named | {f"{field} (category)" for field in fields[len(numbers) :]}
 
 
 def _text(entity: bytes) -> str:

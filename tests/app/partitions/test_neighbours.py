@@ -12,9 +12,11 @@ from faust_oslrau.app.settings import Settings
 
 
 def chosen_by(partition, row, number=240):
-    """Return a partition with so many equal records."""
+    """Return a partition with so many equal records, but for a field of events."""
+    events = [(at * at) % 7 % 4 for at in range(number)]
+    rows = [row | {"y": events[at]} if row["y"] == "events" else row for at in range(number)]
     pipeline = PartitionPipeline("features", partition, Settings())
-    pipeline.process(as_records([row] * number, partition))
+    pipeline.process(as_records(rows, partition))
     return SimpleNamespace(pipeline=pipeline, successor=None)
 
 
@@ -23,6 +25,7 @@ def chosen_by(partition, row, number=240):
     [
         ({"x": 1.5, "y": "a"}, "y only in 0, y (category) only in 1"),
         ({"x": 1.5, "y": 2, "z": 3}, "none only in 0, z only in 1"),
+        ({"x": 1.5, "y": "events"}, "y only in 0, y (count) only in 1"),
         ({"x": 1.5, "y": 3}, None),
     ],
 )
