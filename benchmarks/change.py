@@ -10,8 +10,8 @@ import click
 import numpy as np
 
 from faust_oslrau.learner import OSLRAU, StackedSPN
-from faust_oslrau.learner.shares.layer import Shares
 from faust_oslrau.learner.stacked import members
+from faust_oslrau.learner.stream.shares import Shares
 
 from .crossval import HONEST_FLOOR
 from .datasets import Array

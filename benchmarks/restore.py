@@ -23,7 +23,7 @@ from faust_oslrau.app.kafka.transactions import Producers
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.app.snapshots.topic import TopicStore
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 from faust_oslrau.topics import Record
 
 from .pipeline import environment

@@ -19,11 +19,10 @@ from faust_oslrau.learner.arrays import FloatArray
 
 from .oslrau import OSLRAU
 from .scoring.incident import IncidentParameters
-from .shares.fixed_share import follow
-from .shares.layer import RATES
 from .stacked import StackedSPN
 from .stand_in import Beginner, StandIn
 from .stream import StreamScorer
+from .stream.shares import RATES, follow
 from .vector.compiler import KERNELS, Kernel
 
 FEWEST_FIELDS = 3
@@ -141,7 +140,7 @@ class _Compilation(event.Listener):
 def _n_needed(scorer: StreamScorer) -> int:
     """Return about how many kernels a scorer needs."""
     oslrau = isinstance(scorer.learner, OSLRAU)
-    folders = {"vector", "scoring", "shares", "density"} | (
+    folders = {"vector", "scoring", "stream", "density"} | (
         {"network", "algorithm", "queries"} if oslrau else {"stacked"}
     )
     if scorer.parameters["max_entities"] is not None:

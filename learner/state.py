@@ -11,17 +11,58 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from io import BytesIO
 from itertools import chain
-from typing import Any
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import StateError, StateVersionError
-from .extent import Extent
+
+
+class Extent:
+    """The `size` bytes of a file from `start` on.
+
+    A state of 100 MB is read from it piece by piece, and need not be in memory beside the model.
+    """
+
+    def __init__(self, file: IO[bytes], start: int, size: int) -> None:
+        self._file = file
+        self._start = start
+        self.size = size
+
+    @classmethod
+    def of(cls, data: bytes) -> Self:
+        """Return bytes in memory, without copying them."""
+        return cls(BytesIO(data), 0, len(data))
+
+    def part(self, start: int, size: int) -> Extent:
+        """Return the bytes of a part, as far as it lies within this extent."""
+        start = min(start, self.size)
+        return Extent(self._file, self._start + start, min(size, self.size - start))
+
+    def read(self) -> bytes:
+        """Return all bytes."""
+        self._file.seek(self._start)
+        return self._file.read(self.size)
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """Yield the bytes, ``size`` at a time."""
+        for start in range(0, self.size, size):
+            yield self.part(start, size).read()
+
+    def __enter__(self) -> Self:
+        """Return the extent; the end of the context closes its file."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self._file.close()
+
 
 FORMAT_VERSION = 1
 MAGIC = b"oslrau\0" + bytes([FORMAT_VERSION])
@@ -34,7 +75,6 @@ Array = NDArray[Any]
 
 Parts = Sequence[bytes | memoryview]
 """Bytes in pieces, to be joined in this order."""
-
 
 MOST_RECORDS = 2**53
 """Most records that a double can count one by one; no stream is as long."""

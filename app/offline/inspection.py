@@ -30,7 +30,7 @@ from faust_oslrau.app.snapshots import SnapshotError, SnapshotStore, StoredSnaps
 from faust_oslrau.app.snapshots.configured import snapshot_store
 from faust_oslrau.learner import StreamScorer
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 
 class InspectionError(OslrauError):

@@ -26,7 +26,7 @@ from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
 from faust_oslrau.app.pipeline import BLOCK, PartitionPipeline, ProcessedBlock, Successor
 from faust_oslrau.app.snapshots import SnapshotSchedule, spooled
 from faust_oslrau.learner import NetworkLearner
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
 from .compute import Compute

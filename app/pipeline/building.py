@@ -10,8 +10,8 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import IncidentParameters, StreamScorer
 from faust_oslrau.learner.compile import Told, compile_scorer
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
+from faust_oslrau.learner.state import Extent
 from faust_oslrau.topics import KEY, FeatureDecoder, FieldChoice, Kind
 
 from .learners import LEARNERS

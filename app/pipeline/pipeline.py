@@ -17,8 +17,7 @@ from faust_oslrau.learner import (
     ScoredBlock,
     StreamScorer,
 )
-from faust_oslrau.learner.extent import Extent
-from faust_oslrau.learner.state import Parts
+from faust_oslrau.learner.state import Extent, Parts
 from faust_oslrau.topics import (
     KEY,
     KafkaRecord,

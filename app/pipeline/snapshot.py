@@ -12,8 +12,7 @@ import msgspec
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.settings import OSLRAU_PARAMETERS, LearnerSettings, Settings, short
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.extent import Extent
-from faust_oslrau.learner.state import Parts, contents, parts
+from faust_oslrau.learner.state import Extent, Parts, contents, parts
 from faust_oslrau.topics import FieldWatch
 
 from .model_file import digest, digest_of

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.scoring.incident import CLOSED, OPENED
 from faust_oslrau.learner.scoring.reference import RECENT, SETTLED
-from faust_oslrau.learner.state import Parts
+from faust_oslrau.learner.state import Extent, Parts
 from faust_oslrau.topics import KafkaRecord, OutMessage
 from faust_oslrau.topics.formats import Translator
 

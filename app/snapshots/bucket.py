@@ -24,7 +24,7 @@ from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.kafka.transactions import LostPartitionError
 from faust_oslrau.app.logs import at
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 from .claim import Claim, is_snapshot, new_owner, offset_of, snapshot_name
 from .spool import Spool

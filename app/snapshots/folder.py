@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 from .store import SnapshotError, StoredSnapshot
 

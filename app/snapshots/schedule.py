@@ -12,7 +12,7 @@ from faust_oslrau.app import pace
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import PartitionMetrics
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 from .store import SnapshotError, SnapshotStore
 

@@ -7,8 +7,7 @@ import tempfile
 from io import BytesIO
 from typing import IO
 
-from faust_oslrau.learner.extent import Extent
-from faust_oslrau.learner.state import Parts
+from faust_oslrau.learner.state import Extent, Parts
 
 logger = logging.getLogger(__name__)
 

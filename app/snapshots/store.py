@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 if TYPE_CHECKING:  # Faust takes a second to import, which some commands need not wait for
     from faust.types import TP

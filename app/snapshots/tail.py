@@ -8,7 +8,7 @@ from typing import Any
 from faust_oslrau.app.kafka.partition_reader import PartitionReader
 from faust_oslrau.app.logs import at
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 from .manifest import Manifest, Slots, chunk_keys, manifest_keys, new_checksum
 from .spool import Spool

@@ -22,7 +22,7 @@ from faust_oslrau.app.kafka.transactions import (
     TooLargeError,
     Transaction,
 )
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 from faust_oslrau.topics import OutMessage
 
 from .manifest import (

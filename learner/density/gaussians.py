@@ -14,9 +14,8 @@ from faust_oslrau.learner.vector.lanes import WIDTH
 from . import gaussian_kernels as kernels
 from . import missing_kernels
 from .components import Components
-from .conditionals import add_gaussians, condition_each
 from .gaussian_kernels import LEAST_VARIANCE
-from .given_others import tell_columns
+from .given_others import add_gaussians, condition_each, tell_columns
 
 
 class Given(NamedTuple):

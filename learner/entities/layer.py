@@ -17,12 +17,11 @@ from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, 
 
 from . import population, profiles
 from .age_scores import AgeScores
-from .former import FormerEntities
 from .habits import Habits
 from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
 from .memory import Memories
 from .mixed_density import Sampled
-from .roster import Newcomer, Roster, enlarged, stored
+from .roster import FormerEntities, Newcomer, Roster, enlarged, stored
 from .watch import Watch
 
 Others = tuple[FloatArray, FloatArray, FloatArray]
@@ -32,7 +31,6 @@ YOUNG = 4096
 
 REFIT = 4096
 """Later it is estimated whenever so many records have come."""
-
 
 _ENTITIES = {
     "levels": Entry(("k", "d")),

@@ -31,7 +31,6 @@ KEEP = 0.9999
 GAIN = 0.98
 """Share of the loss with the longest memory that a shorter one must stay below."""
 
-
 _MEMORIES = {"followed": Entry(("f", "d", COUNT + 1)), "losses": Entry((COUNT, "d"), 0.0)}
 
 

@@ -16,10 +16,9 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.keys import Key
 
 from . import memory, population
-from .former import FormerEntities
 from .habit_kernels import FIRST_KIND
 from .levels import MEMORY, SQUARES
-from .roster import keys_of, packed_keys
+from .roster import FormerEntities, keys_of, packed_keys
 
 
 class Entity(NamedTuple):

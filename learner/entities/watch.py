@@ -65,7 +65,6 @@ LISTED, LEAST_LISTED = 16, 0.5
 """Aspects of an event at the most, and the share of the largest deviation from which on one is
 listed."""
 
-
 _WATCH = {
     "unusual": flags("k"),
     "slots": counts("n"),

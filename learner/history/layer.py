@@ -16,15 +16,13 @@ from faust_oslrau.learner.scoring.clock import DAY
 from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, read
 
-from .running_means import MEAN, WEIGHT, take_means
-from .spans import read_spans
+from .running_means import MEAN, WEIGHT, read_spans, take_means
 
 TYPICAL = 0.6745
 """Median distance of a standard Gaussian from its mean."""
 
 FARTHEST = 1e150
 """Distance that larger ones count as, so that their squares are numbers."""
-
 
 _MEANS = {
     "last": Entry(("k",), dtype="<i8"),

@@ -19,7 +19,6 @@ LARGEST_NUMBER = 1e120
 SMALLEST_WEIGHT = 1e-120
 """No weight of a sound network is near it: each is one more than a count."""
 
-
 Children = dict[int, list[tuple[int, float]]]
 """The children of each node with their weights."""
 

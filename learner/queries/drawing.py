@@ -14,7 +14,6 @@ from .derived import DerivedQueries
 if TYPE_CHECKING:
     import networkx
 
-
 SYMBOLS = {"sum": "+", "product": "×"}  # noqa: RUF001  the sign of a product
 
 NO_PARENT = -1

@@ -8,7 +8,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.components import NEGLIGIBLE, Components, append
-from faust_oslrau.learner.density.conditionals import condition
+from faust_oslrau.learner.density.given_others import condition
 from faust_oslrau.learner.density.missing_kernels import lack_the_same
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (

@@ -12,7 +12,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .ordered import ranks
+from .calibration import ranks
 
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """2**64 over the golden ratio, odd."""

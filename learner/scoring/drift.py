@@ -19,7 +19,7 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import record_count
 from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 
-from .ordered import ranks
+from .calibration import ranks
 
 REFERENCE_SCORES = 1024
 """Scores that later ones are ranked among: enough for ranks, collected within a few batches."""

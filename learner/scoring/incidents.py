@@ -32,10 +32,10 @@ from .incident import (
     Incident,
     IncidentEvent,
     IncidentParameters,
+    MergedBlame,
     as_plain,
     incident_of,
 )
-from .merged_blame import MergedBlame
 
 EXTENSION = 0.1
 """Expected number of times that usual records extend an incident by chance before it closes."""

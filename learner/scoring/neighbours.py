@@ -31,29 +31,23 @@ from .ranking import share_of_batch
 POOL = 1024
 """Records kept at the most."""
 
-
 ROWS = 128
 """Records of these that others are held against at a time at the most."""
-
 
 STRIDE = 8
 """Of so many records one is kept in the long run, so that they stand for the last 8,192: the last
 ones alone would know nothing but what goes on at the moment."""
 
-
 _TOP_BITS = np.uint64(65 - STRIDE.bit_length())
-
 
 GOLDEN = 0x9E3779B97F4A7C15
 """2**64 over the golden ratio. Its multiples fall evenly into the range of 64 bits, also those of
 every third or every hundredth number: so no record that comes by turns is always left out."""
 
-
 BLOCK = 32
 """Rows of a sample, whose fourth nearest counts: a group of anomalies is near its own only from an
 eighth of the records on. The fourth nearest of more rows would be nearer, so all samples have as
 many: else the p-values of a whole batch would be too low when samples get smaller."""
-
 
 _NEIGHBOURS = {"neighbours": Entry(("k", "d"), nan=True), "variance": Entry(("d",), 0.0)}
 

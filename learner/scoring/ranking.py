@@ -20,7 +20,6 @@ MEMORY = 4096
 """Records that levels and spreads are averaged over: so many that an incident changes them little,
 so few that they follow the stream."""
 
-
 MOST_SPREADS = 50.0
 """Spreads at which a measure's distance from its level is clipped when the spread is averaged: one
 extreme value must not blind a measure for long."""

@@ -19,8 +19,7 @@ from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state_schema import BELOW_ONE, Entry, counts, read
 
 from .alike import share_alike
-from .calibration import Calibration
-from .ordered import replace_ordered
+from .calibration import Calibration, replace_ordered
 
 RECENT = 8192
 """Records that p-values are shares of: so many that eight are below a rate of 0.001, so few that
@@ -36,7 +35,6 @@ held back, and more of them alarmed."""
 
 ADAPT_AFTER = 512
 """Records held back that are learned, by default."""
-
 
 _SCORES = Entry(("n",), -np.inf, np.inf)
 _RECENT = {"scores": _SCORES, "densities": _SCORES, "marks": Entry(("k",), 0.0, BELOW_ONE)}

@@ -20,7 +20,6 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 MEMORY = 8192.0
 """Records that mean runs are averaged over."""
 
-
 _RUNS = {"last": Entry(("k", "d"), nan=True), "lengths": Entry(("k", "d"), 0.0)}
 _COUNTS = {"counts": Entry((2, "d"), 0.0), "new": Entry((2, "d"), 0.0)}
 

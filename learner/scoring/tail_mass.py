@@ -23,46 +23,36 @@ MOST = 8
 """Gaussians at the most: enough for a stream's main clusters. With four, groups of anomalies
 rank lower."""
 
-
 ENTRIES = MOST * 32**2
 """Entries of all their covariances together: beyond 32 fields there are fewer Gaussians."""
-
 
 WIDEST = 128
 """Most fields: the cost of a Gaussian grows with their square."""
 
-
 ROWS_BESIDE_FIELDS = 8
 """A Gaussian needs as many rows as there are fields, and so many more."""
 
-
 LEAST_WEIGHT = 0.05
 """Share of the records from which on a Gaussian counts: a smaller cluster may be anomalies."""
-
 
 BACKGROUND = 1e-3
 """Weight of one more Gaussian, with the mean and covariance of all together. Far from all clusters
 it alone counts, so that a new regime is not as far out as the worst anomaly."""
 
-
 PRIOR_SHARE, PRIOR_ROWS = 0.1, 4.0
 """Rows that the pooled covariance stands for in each Gaussian's own: a share of all rows, and
 some. So a small tight group keeps wide tails."""
 
-
 SWEEPS = 8
 """Rounds of expectation-maximisation after a start. With four, groups rank lower."""
 
-
 YOUNG = 1024
 """Records up to which the fit starts anew at each boundary; as many as it is made of."""
-
 
 REFIT = 4096
 """Later, one more round is tried whenever so many records have come: half of those that the kept
 rows stand for. Each round moves the masses of small clusters, whose records may then be flagged
 until p-values have followed. So a round counts only if the stream has changed."""
-
 
 KEPT = 0.9
 """Share of its weight that a Gaussian keeps at least in one more round, whatever is left of its
@@ -70,18 +60,14 @@ records. So the last few regimes are known when they come back, and older ones g
 Without this, regimes that came back raised four to six times the nominal number of alarms. 0.8 and
 0.95 are as good."""
 
-
 MOST_DEVIATIONS = 50.0
 """A field further off counts as much as there while Gaussians are fitted."""
-
 
 FARTHEST = 1e9
 """The same for the mass, so that it stays a number."""
 
-
 EDGE = 0.01
 """Share of a field's lowest and highest values that its mean and deviation take as less extreme."""
-
 
 _UNITS = {"location": Entry(("d",)), "scale": Entry(("d",), 0.0)}
 

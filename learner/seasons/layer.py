@@ -12,8 +12,19 @@ from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, flags, r
 from faust_oslrau.learner.vector.blocks import row_sums
 
 from .calendar import UNKNOWN, Calendar, week, weekday
-from .days import HOURS, OF_HOUR, QUARTERS, Days
-from .profile import DAYS_OF_WEEK, LEVEL, LOG_RATIO, RATIO, WEEK, between_hours, profile
+from .days import (
+    DAYS_OF_WEEK,
+    HOURS,
+    LEVEL,
+    LOG_RATIO,
+    OF_HOUR,
+    QUARTERS,
+    RATIO,
+    WEEK,
+    Days,
+    between_hours,
+    profile,
+)
 from .recent import RecentRows, Rows
 from .shapes import FARTHEST, find_shape, median, middle, without_days
 

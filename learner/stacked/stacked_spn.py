@@ -18,11 +18,11 @@ from faust_oslrau.learner.state import MOST_RECORDS
 
 from . import members, predictive
 from .contest import Contest, Terms
-from .contest_packing import pack_contest, unpack_contest
-from .evaluation import StackedEvaluation, WeighedNetworks
 from .graph import Shape
 from .members import Member
 from .merging import merge_contests
+from .packing import pack_contest, unpack_contest
+from .predictive import StackedEvaluation, WeighedNetworks
 from .training import Rule, Training, sizes
 
 FEWEST_NODES = 100

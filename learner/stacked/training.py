@@ -14,9 +14,8 @@ from faust_oslrau.learner.queries.scaling import Scaling
 
 from .background import N_BACKGROUND, Background
 from .leaves import MOST_LEAVES, WIDE, Leaves
-from .network import Evaluated, StackedNetwork
+from .network import MEMORY, Evaluated, StackedNetwork, fit_weights
 from .products import SharedProducts
-from .weights import MEMORY, fit_weights
 
 WIDEST_MIXTURE = 128
 """Most variables of several full-covariance Gaussians, whose costs grow with their square."""

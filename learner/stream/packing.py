@@ -11,7 +11,6 @@ from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.watch import EVENTS, Watch
 from faust_oslrau.learner.errors import StateError, StateVersionError
-from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.rates.layer import Rates
@@ -21,7 +20,7 @@ from faust_oslrau.learner.scoring.relevance import Relevance
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
-from faust_oslrau.learner.state import Parts, parts, record_count, unpack
+from faust_oslrau.learner.state import Extent, Parts, parts, record_count, unpack
 from faust_oslrau.learner.state_schema import Entry, check_types, read
 
 from .state import Pending, ScorerState
@@ -32,7 +31,6 @@ STATE_FORMAT = 10
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 
-
 _SCORES = Entry(("n",), -np.inf, np.inf, nan=True)
 _MOST_MEASURES = 16
 
@@ -42,7 +40,6 @@ _PENDING = {
     "scores": _SCORES,
     "marks": _SCORES,
 }
-
 
 _NONE = type(None)
 _TYPES = {

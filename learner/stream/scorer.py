@@ -13,7 +13,6 @@ from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.entities.roster import Name
-from faust_oslrau.learner.extent import Extent
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.oslrau import OSLRAU
@@ -26,7 +25,7 @@ from faust_oslrau.learner.scoring.relevance import Relevance
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
-from faust_oslrau.learner.state import Parts
+from faust_oslrau.learner.state import Extent, Parts
 
 from . import packing
 from .explaining import entity_events

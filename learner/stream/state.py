@@ -30,8 +30,9 @@ from faust_oslrau.learner.scoring.repeats import Repeats
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import SeasonalRows, Seasons
-from faust_oslrau.learner.shares.layer import Shares
 from faust_oslrau.learner.silence.layer import Silences
+
+from .shares import Shares
 
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""

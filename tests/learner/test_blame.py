@@ -10,7 +10,7 @@ from streams import blame_of
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.comparison import compare_without, excess_alone
-from faust_oslrau.learner.scoring.merged_blame import MergedBlame
+from faust_oslrau.learner.scoring.incident import MergedBlame
 
 D = 6
 

@@ -12,9 +12,8 @@ from scipy import special, stats
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.entities import levels, population
-from faust_oslrau.learner.entities.former import FormerEntities
 from faust_oslrau.learner.entities.levels import from_gaussian, to_gaussian
-from faust_oslrau.learner.entities.roster import Roster
+from faust_oslrau.learner.entities.roster import FormerEntities, Roster
 
 
 def machines(seed, n, k, d, missing=0.0, level=5.0, spread=0.7):

@@ -10,7 +10,7 @@ from streams import clusters
 from faust_oslrau.learner import StackedSPN
 from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.stacked.members import Member, log_densities
-from faust_oslrau.learner.stacked.rescaling import move_to
+from faust_oslrau.learner.stacked.merging import move_to
 
 if INTERPRETED:
     pytest.skip("needs the compiler: long streams", allow_module_level=True)

@@ -12,8 +12,7 @@ from streams import blame_of
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.seasons.calendar import Calendar
-from faust_oslrau.learner.seasons.days import Days
-from faust_oslrau.learner.seasons.profile import WEEK, between_hours
+from faust_oslrau.learner.seasons.days import WEEK, Days, between_hours
 from faust_oslrau.learner.seasons.shapes import find_shape, without_days
 from faust_oslrau.learner.state import unpack
 

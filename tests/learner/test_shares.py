@@ -11,8 +11,7 @@ from scipy.special import logsumexp
 from streams import share_within
 
 from faust_oslrau.learner import StackedSPN, StreamScorer
-from faust_oslrau.learner.shares.fixed_share import follow
-from faust_oslrau.learner.shares.layer import RATES
+from faust_oslrau.learner.stream.shares import RATES, follow
 
 if INTERPRETED:
     pytest.skip("needs the compiler: long streams", allow_module_level=True)

@@ -13,7 +13,7 @@ from faust_oslrau.app.offline import inspection
 from faust_oslrau.app.pipeline import PartitionPipeline, Successor
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import StoredSnapshot
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 from faust_oslrau.topics import Record
 
 MACHINES, N = 30, 5200

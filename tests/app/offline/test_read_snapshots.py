@@ -12,7 +12,7 @@ from faust_oslrau.app.offline.inspection import describe, read_snapshots
 from faust_oslrau.app.pipeline import Snapshot
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import FolderStore
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 _PARTITIONS = [TP("features", number) for number in range(2)]
 _SCORER_BYTES = 20_000_000

@@ -24,7 +24,7 @@ from faust_oslrau.app.partitions.opening import Opener
 from faust_oslrau.app.partitions.resume import LostHistoryError, OtherModelError, Resume
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot, initial_digest
 from faust_oslrau.app.snapshots import FolderStore
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 _LOG = values(300)
 

@@ -22,7 +22,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import SnapshotError
 from faust_oslrau.app.snapshots.bucket import BucketStore, bucket_store
 from faust_oslrau.app.snapshots.configured import snapshot_store
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 _TP = TP("features", 3)
 _FOLDER = "app/features/3"
@@ -179,7 +179,7 @@ _SAVES = """
 import asyncio, sys
 from faust.types import TP
 from faust_oslrau.app.snapshots.bucket import bucket_store
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 async def save():
     store = bucket_store(sys.argv[1], "app")

@@ -14,7 +14,7 @@ from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeli
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.app.snapshots import FolderStore, SnapshotError
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 _TP = TP("features", 3)
 _SETTINGS = Settings(features=("a", "b"))

@@ -11,7 +11,7 @@ from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
 from faust_oslrau.app.snapshots import FolderStore
 from faust_oslrau.app.snapshots.bucket import BucketStore, bucket_store
 from faust_oslrau.app.snapshots.topic import TopicStore
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 _TP = TP("features", 3)
 _FENCED = ["memory", "s3", pytest.param("topic", marks=pytest.mark.real_kafka)]

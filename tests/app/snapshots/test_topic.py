@@ -13,7 +13,7 @@ from faust_oslrau.app.snapshots.manifest import Manifest, manifest_key
 from faust_oslrau.app.snapshots.tail import TailReader
 from faust_oslrau.app.snapshots.topic import TopicStore
 from faust_oslrau.learner import StateError
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 pytestmark = pytest.mark.real_kafka
 

@@ -13,7 +13,7 @@ from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.transactions import Producers
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.snapshots.configured import snapshot_store
-from faust_oslrau.learner.extent import Extent
+from faust_oslrau.learner.state import Extent
 
 pytestmark = pytest.mark.real_kafka
 
