@@ -14,7 +14,7 @@ from .network.structure import Network
 from .oslrau import OSLRAU
 from .protocol import Learner, NetworkLearner
 from .scoring.blame import Blame
-from .scoring.block import Forecast, RateChange, ScoredBlock, Silence, SilentEntity
+from .scoring.block import ChangedRate, Forecast, RateChange, ScoredBlock, Silence, SilentEntity
 from .scoring.drift import Change
 from .scoring.entity_events import Aspect, EntityEvent, EntityProfile
 from .scoring.incident import Incident, IncidentEvent, IncidentParameters
@@ -27,6 +27,7 @@ __all__ = [
     "Blame",
     "CategoricalDensity",
     "Change",
+    "ChangedRate",
     "EntityDensity",
     "EntityEvent",
     "EntityProfile",

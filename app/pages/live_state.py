@@ -74,6 +74,7 @@ class LiveState:
             "entity": settings.entity,
             "entities": None if settings.entity is None else _entities(chosen, since, until),
             "silent": await _silent(chosen) if settings.entity and settings.silences else None,
+            "rates": None if settings.rates is None else await _rates(chosen),
         }
 
     def _sizes(self) -> list[dict[str, Any]]:
@@ -129,6 +130,16 @@ async def _silent(chosen: Sequence[HeldPartition]) -> list[dict[str, Any]]:
         for silent in await held.silent_entities(_ENTITIES)
     ]
     return heapq.nsmallest(_ENTITIES, found, key=itemgetter("last_timestamp"))
+
+
+async def _rates(chosen: Sequence[HeldPartition]) -> list[dict[str, Any]]:
+    """Return the rates that changed first of those that are not as usual."""
+    found = [
+        held.tp._asdict() | changed._asdict()
+        for held in chosen
+        for changed in await held.changed_rates(_ENTITIES)
+    ]
+    return heapq.nsmallest(_ENTITIES, found, key=itemgetter("since"))
 
 
 def _latest(parts: Iterable[Sequence[Noted]], since: int, until: int) -> Iterator[Noted]:

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from faust_oslrau.app.metrics import PartitionMetrics
 from faust_oslrau.app.pipeline import PartitionPipeline
-from faust_oslrau.learner import EntityProfile, Forecast, NetworkLearner, SilentEntity
+from faust_oslrau.learner import (
+    ChangedRate,
+    EntityProfile,
+    Forecast,
+    NetworkLearner,
+    SilentEntity,
+)
 
 from .compute import Compute
 
@@ -74,6 +80,13 @@ class PartitionQueries:
         if scorer is None or not self.metrics.silent_entities:
             return []
         return await self._in_learner_thread(scorer.silent_entities, most)
+
+    async def changed_rates(self, most: int) -> list[ChangedRate]:
+        """Return up to `most` rates that are not as usual, those that changed first."""
+        scorer = self.pipeline.scorer
+        if scorer is None or scorer.rates is None:
+            return []
+        return await self._in_learner_thread(scorer.changed_rates, most)
 
     async def _in_learner_thread(self, question: Callable[[Given], Answer], given: Given) -> Answer:
         """Evaluate it in the compute thread: no other may read the learner while it learns."""

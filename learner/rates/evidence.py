@@ -76,6 +76,11 @@ class Evidence(Table):
         """Windows since a change began (n,), 0 for none."""
         return self.of["changed"]
 
+    def change(self, subject: int, length: int) -> tuple[int, float]:
+        """Return when a change began, and which; ``length`` is that of a window."""
+        factor = self.of["factor"][subject]
+        return max(int(self.of["since"][subject, factor]), 0) * length, float(FACTORS[factor])
+
     def add(
         self, records: FloatArray, predicted: Predicted, window: int, which: Mask
     ) -> list[Found]:

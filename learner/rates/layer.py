@@ -10,7 +10,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
 from faust_oslrau.learner.errors import InvalidParameterError, StateError
 from faust_oslrau.learner.keys import Key, entity_name
-from faust_oslrau.learner.scoring.block import BEGAN, ENDED, RateChange
+from faust_oslrau.learner.scoring.block import BEGAN, ENDED, ChangedRate, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
 from faust_oslrau.learner.silence.subjects import PARTITION, packed_names, read_names
 from faust_oslrau.learner.state_schema import Entry, counts, flags, read
@@ -88,6 +88,21 @@ class Rates:
             self._records[PARTITION] += stop - start
             self._count(fresh[start:stop], keys[start:stop])
         return changes
+
+    def changed(self, most: int) -> list[ChangedRate]:
+        """Return up to ``most`` changes that last, those that began first."""
+        slots = np.flatnonzero(self._evidence.changed)
+        slots = slots[np.argsort(-self._evidence.changed[slots], kind="stable")][:most]
+        return [
+            ChangedRate(*self._subject(slot), *self._evidence.change(slot, self._length))
+            for slot in slots.tolist()
+        ]
+
+    def _subject(self, slot: int) -> tuple[str | None, str | None]:
+        """Return the name of an entity or group and the field of groups; None for the partition."""
+        if slot == PARTITION:
+            return None, None
+        return entity_name(self._keys[slot]), self.by
 
     @property
     def _length(self) -> int:
@@ -180,8 +195,7 @@ class Rates:
         return RateChange(
             row,
             BEGAN if found.begins else ENDED,
-            None if slot == PARTITION else entity_name(self._keys[slot]),
-            None if slot == PARTITION else self.by,
+            *self._subject(slot),
             max(found.since, 0) * self._length,
             self.seconds,
             self._records[slot],

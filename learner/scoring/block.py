@@ -122,6 +122,23 @@ class RateChange(NamedTuple):
     high: int
 
 
+class ChangedRate(NamedTuple):
+    """An entity, a group or the partition whose records come more or less often than usual.
+
+    Attributes
+    ----------
+    entity, by, since
+        As `RateChange` has them.
+    factor
+        Times as many records as usual, about.
+    """
+
+    entity: str | None
+    by: str | None
+    since: int
+    factor: float
+
+
 Event = TypeVar("Event", IncidentEvent, EntityEvent, Silence, RateChange)
 
 

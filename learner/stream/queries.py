@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.entities.roster import Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
-from faust_oslrau.learner.scoring.block import Forecast, SilentEntity
+from faust_oslrau.learner.scoring.block import ChangedRate, Forecast, SilentEntity
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.scoring.incident import Incident, IncidentEvent
 
@@ -99,6 +99,10 @@ class ScorerQueries:
     def silent_entities(self, most: int) -> list[SilentEntity]:
         """Return up to ``most`` entities that are silent for too long, the longest silent first."""
         return [] if self._state.silences is None else self._state.silences.silent(most)
+
+    def changed_rates(self, most: int) -> list[ChangedRate]:
+        """Return up to ``most`` rates that are not as usual, those that changed first."""
+        return [] if self._state.rates is None else self._state.rates.changed(most)
 
     @property
     def silence_limit(self) -> float | None:

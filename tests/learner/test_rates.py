@@ -47,8 +47,11 @@ def test_a_drop_and_a_surge_begin_within_windows_and_end():
     rate = np.full((1200, 1), 60.0)
     rate[700:760], rate[1000:1030] = 30.0, 120.0
     times, _ = records(rate, np.random.default_rng(0))
-    changes, _ = follow(times)
+    changes, rates = follow(times)
     assert [change.state for change in changes] == ["began", "ended"] * 2
+    assert rates.changed(9) == []
+    _, rates = follow(times[: changes[0].row + 1])
+    assert rates.changed(9) == [(None, None, changes[0].since, 0.5)]
     drop, back, surge, _ = changes
     for change, first in ((drop, 700), (surge, 1000)):
         assert first <= (change.since - START) // MINUTE <= first + 1

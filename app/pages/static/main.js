@@ -13,6 +13,7 @@ import { count, figure, likelihood, moment, partitionName, percent, rate, severa
 import { backlog, figures, History } from "./history.js";
 import { Incidents, isOpen } from "./incidents.js";
 import { NetworkView } from "./network.js";
+import { showRates } from "./rates.js";
 import { makeTabs } from "./tabs.js";
 import { forest, readNetwork, unread } from "./tree.js";
 import { ask } from "./worker.js";
@@ -86,6 +87,7 @@ async function look() {
   incidents.add(news.incidents, partitions, news.until);
   anomalies.add(news.anomalies);
   entities.add(news.entities, news.silent);
+  showRates(news.rates);
   history.add(news, incidents.known, fields.concerns);
   showWarmUp(partitions);
   if (view === "network") await lookAtStructure();

@@ -64,6 +64,26 @@ def test_entities_that_have_stopped_are_listed_until_they_return(scene, page):
     page.wait_until(lambda: page.count("#silent button") == 0, "listing none")
 
 
+def test_an_entity_that_brings_fewer_records_is_listed_until_it_is_over(scene, page):
+    began = 60_000 * (int(time.time()) // 60 - 60)
+
+    def of(minutes, number):
+        return [
+            (0, b'{"a": %d}' % (i % 7), device, (), began + 60_000 * minute + 200 * i)
+            for minute in minutes
+            for i in range(150)
+            for device, n in ((b"pump", number), (b"saw", 150))
+            if i < n
+        ]
+
+    worker = scene.score([*of(range(30), 150), *of(range(30, 33), 20)], entity="key", rates="1m")
+    page.open().wait_state("live")
+    page.wait_until(lambda: "pump" in page.text("#changed-rates"), "listing the entity")
+    assert "about 0.2 times as many records as usual since" in page.text("#changed-rates")
+    scene.score_more(worker, of(range(33, 45), 150))
+    page.wait_until(lambda: page.text("#changed-rates") == "None at present.", "listing none")
+
+
 def test_one_of_many_entities_can_be_found_and_shows_its_field_and_its_incidents(scene, page):
     names = [b"machine-%02d" % number for number in range(60)]
     worker = scene.score(usual_rows(6000, keys=names), entity="key")

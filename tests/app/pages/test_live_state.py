@@ -11,7 +11,7 @@ from memory_worker import FIRST, SECOND, values
 from faust_oslrau.app.metrics.history import SECONDS, Noted
 from faust_oslrau.app.pages.field_course import field_course
 from faust_oslrau.app.pages.live_state import LiveState
-from faust_oslrau.learner import SilentEntity
+from faust_oslrau.learner import ChangedRate, SilentEntity
 from faust_oslrau.topics import OutMessage
 
 
@@ -33,11 +33,11 @@ def _noted(moment, offset, key=None):
     return Noted(moment, OutMessage(offset, key, value, None))
 
 
-def _silent(name, last):
-    async def silent_entities(most):
-        return [SilentEntity(name, last, 3.5)]
+def _told(found):
+    async def ask(most):
+        return [found]
 
-    return silent_entities
+    return ask
 
 
 def _parsed(fragments):
@@ -275,11 +275,25 @@ async def test_the_entities_that_are_silent_for_longest_come_first(worker, look,
     assert (await look())["silent"] is None  # without the setting
     joined.settings = replace(joined.settings, events=["silences"])
     assert (await look())["silent"] == []
-    held[0].silent_entities = _silent("saw", 2000)
-    held[1].silent_entities = _silent("press", 1000)
+    held[0].silent_entities = _told(SilentEntity("saw", 2000, 3.5))
+    held[1].silent_entities = _told(SilentEntity("press", 1000, 3.5))
     press, saw = (await look())["silent"]
     assert press == SECOND._asdict() | {"entity": "press", "last_timestamp": 1000, "limit": 3.5}
     assert saw == FIRST._asdict() | {"entity": "saw", "last_timestamp": 2000, "limit": 3.5}
+
+
+async def test_the_rates_that_changed_first_come_first(worker, look, joined):
+    first, second = await worker.assign(FIRST, SECOND)
+    assert (await look())["rates"] is None  # without the setting
+    joined.settings = replace(joined.settings, rates="1m")
+    assert (await look())["rates"] == []
+    later, earlier = ChangedRate("saw", None, 2000, 0.5), ChangedRate("503", "status", 1000, 5.0)
+    for held, changed in ((first, later), (second, earlier)):
+        held.changed_rates = _told(changed)
+    assert (await look())["rates"] == [
+        SECOND._asdict() | {"entity": "503", "by": "status", "since": 1000, "factor": 5.0},
+        FIRST._asdict() | {"entity": "saw", "by": None, "since": 2000, "factor": 0.5},
+    ]
 
 
 async def test_the_entities_with_the_most_anomalies_come_first_and_then_are_forgotten(
