@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from faust_oslrau.app.offline.quality import mean_of_best
 from faust_oslrau.learner import OSLRAU, StackedSPN
-from faust_oslrau.learner.quality import mean_of_best
 
 from .crossval import HONEST_FLOOR, Density, Run
 from .datasets import Array, Dataset, Setting

@@ -10,7 +10,7 @@ import numpy as np
 
 from faust_oslrau.learner import OSLRAU, StackedSPN
 from faust_oslrau.learner.scoring.blame import Blame, blame
-from faust_oslrau.learner.scoring.comparison import compare_without, excess_alone
+from faust_oslrau.learner.scoring.wrong_fields import compare_without, excess_alone
 
 from .datasets import Array
 from .oracle import Oracle, of_bursts, of_heavy, of_skewed

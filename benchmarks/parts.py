@@ -18,8 +18,7 @@ from rich.progress import track
 from faust_oslrau.learner import StackedSPN, StreamScorer, compile_kernels
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.mixtures import log_sums
-from faust_oslrau.learner.stacked.alarm import Alarm
-from faust_oslrau.learner.stacked.contest import Contest
+from faust_oslrau.learner.stacked.contest import Alarm, Contest
 from faust_oslrau.learner.stacked.network import MEMORY, StackedNetwork, fit_weights
 from faust_oslrau.learner.stacked.training import Rule, Training, sizes
 from faust_oslrau.learner.stream.shares import Shares

@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from faust_oslrau.app.offline.quality import alarm_curve, mean_of_best
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
-from faust_oslrau.learner.quality import alarm_curve, mean_of_best
 
 from .datasets import Array
 from .detectors import RunningGaussian, prequential

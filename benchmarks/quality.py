@@ -11,8 +11,8 @@ from time import perf_counter
 import click
 import numpy as np
 
+from faust_oslrau.app.offline.quality import alarm_curve
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
-from faust_oslrau.learner.quality import alarm_curve
 
 from . import contamination, labelled
 from .contamination import Stream

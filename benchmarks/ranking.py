@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from faust_oslrau.learner.quality import alarm_curve
+from faust_oslrau.app.offline.quality import alarm_curve
 
 from . import rarities
 from .contamination import Stream

@@ -9,8 +9,8 @@ from time import process_time
 import click
 import numpy as np
 
+from faust_oslrau.app.offline.quality import alarm_curve
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.quality import alarm_curve
 from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 

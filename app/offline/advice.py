@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner.quality import mean_of_best
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
 from faust_oslrau.topics.columns import MANY, NUMERIC, Column, columns_of
 from faust_oslrau.topics.documents import parsed
 
 from .comparison import compare_logs
+from .quality import mean_of_best
 from .scored_log import ScoredLog
 
 LEAST_GAIN = 0.05

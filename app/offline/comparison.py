@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from faust_oslrau.app.errors import OslrauError, SettingsError
 from faust_oslrau.app.pipeline import scoring_settings
 from faust_oslrau.app.settings import short
-from faust_oslrau.learner.quality import mean_of_best
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KafkaRecord
 
+from .quality import mean_of_best
 from .scored_log import ScoredLog, Scores
 from .told_lines import rejection_told
 

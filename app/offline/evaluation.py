@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.app.errors import OslrauError
-from faust_oslrau.learner.quality import Curve, alarm_curve, find_faults
 from faust_oslrau.learner.stream import WARM_UP
 
+from .quality import Curve, alarm_curve, find_faults
 from .scored_log import ScoredLog, Scores
 from .told_lines import rejection_told
 

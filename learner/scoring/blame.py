@@ -10,8 +10,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.protocol import Comparable, of_rows
 
-from .comparison import Comparison, compare, compare_without
-from .wrong_fields import FAR, IsUsual, several_wrong_fields
+from .wrong_fields import FAR, Comparison, IsUsual, compare, compare_without, several_wrong_fields
 
 LEAST = 3.0
 """Nats beyond the usual, 2.6 standard deviations, from which on a field is blamed beside another.

@@ -21,8 +21,8 @@ from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidInputError, InvalidParameterError
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .alike import FACTOR, SHIFT
 from .blame import Blame
+from .reference import FACTOR, SHIFT
 
 IDENTITY, LOG, LOG1P, ASINH, COUNT = range(5)
 

@@ -19,9 +19,8 @@ from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.state import record_count
 from faust_oslrau.learner.state_schema import POSITIVE, Entry, counts, read
 
-from .alarm import MOST, Alarm
 from .background import N_BACKGROUND, Background
-from .contest import Contest
+from .contest import MOST, Alarm, Contest
 from .leaves import WIDE, Leaves
 from .network import MEMORY, StackedNetwork
 from .products import SharedProducts

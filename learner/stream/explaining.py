@@ -10,7 +10,6 @@ from faust_oslrau.learner.history.layer import GivenMeans
 from faust_oslrau.learner.protocol import Comparable, Density, of_rows
 from faust_oslrau.learner.scoring.blame import Blame, blame, expectation, undo_blame
 from faust_oslrau.learner.scoring.block import BlockMaker
-from faust_oslrau.learner.scoring.comparison import excess_alone
 from faust_oslrau.learner.scoring.entity_events import (
     LEVEL,
     Aspect,
@@ -18,7 +17,7 @@ from faust_oslrau.learner.scoring.entity_events import (
     EntityProfile,
 )
 from faust_oslrau.learner.scoring.incidents import Rows, has_evidence
-from faust_oslrau.learner.scoring.wrong_fields import IsUsual
+from faust_oslrau.learner.scoring.wrong_fields import IsUsual, excess_alone
 
 from .state import Layered, ScorerState
 

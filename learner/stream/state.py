@@ -16,7 +16,6 @@ from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import Learner, Predictive
 from faust_oslrau.learner.rates.layer import Rates
-from faust_oslrau.learner.scoring.alike import marks
 from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence
 from faust_oslrau.learner.scoring.clock import Clock
 from faust_oslrau.learner.scoring.drift import Drift
@@ -24,7 +23,7 @@ from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.scoring.neighbours import Neighbours
 from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
-from faust_oslrau.learner.scoring.reference import Reference
+from faust_oslrau.learner.scoring.reference import Reference, marks
 from faust_oslrau.learner.scoring.relevance import Relevance
 from faust_oslrau.learner.scoring.repeats import Repeats
 from faust_oslrau.learner.scoring.tail_mass import TailMass

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis.strategies import integers, lists, sampled_from, tuples
 
-from faust_oslrau.learner.scoring.alike import marks, share_alike
+from faust_oslrau.learner.scoring.reference import marks, share_alike
 
 OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
 VALUES = sampled_from(

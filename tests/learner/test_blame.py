@@ -9,8 +9,8 @@ from streams import blame_of
 
 from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
 from faust_oslrau.learner.scoring.blame import Blame, blame
-from faust_oslrau.learner.scoring.comparison import compare_without, excess_alone
 from faust_oslrau.learner.scoring.incident import MergedBlame
+from faust_oslrau.learner.scoring.wrong_fields import compare_without, excess_alone
 
 D = 6
 

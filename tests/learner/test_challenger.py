@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 from streams import clusters
 
 from faust_oslrau.learner import StackedSPN
-from faust_oslrau.learner.stacked.alarm import Alarm
+from faust_oslrau.learner.stacked.contest import Alarm
 
 if INTERPRETED:
     pytest.skip("needs the compiler: long streams", allow_module_level=True)

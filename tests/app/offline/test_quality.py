@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from faust_oslrau.app.offline.quality import Fault, alarm_curve, find_faults, mean_of_best
 from faust_oslrau.learner import InvalidInputError
-from faust_oslrau.learner.quality import Fault, alarm_curve, find_faults, mean_of_best
 
 SCORES = st.floats(allow_nan=False) | st.integers(-2, 2).map(float)  # often equal
 RECORDS = st.lists(st.tuples(st.booleans(), SCORES), min_size=2)

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
-
-from .errors import InvalidInputError
+from faust_oslrau.learner.errors import InvalidInputError
 
 
 class Curve(NamedTuple):
