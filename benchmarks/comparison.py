@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import click
 
 from .datasets import PAPER_SETS
+from .opponents.sizes import MOST_HELD_OUT, MOST_SEEN
 from .plan import ROOT
-from .report import markdown, prose
+from .report import FAR, far_records, markdown, prose
 from .table1 import PAPER as OSLRAU
 
 PAGE = ROOT / "docs" / "comparison.md"
@@ -27,6 +28,8 @@ SAME = 0.1
 
 WORSE = 1.0
 """Nats from which on a method counts as worse here than in the paper."""
+
+FLOW = "RealNVP, offline"
 
 KINEMATICS = 8
 """Variables of that set."""
@@ -149,6 +152,7 @@ def by_method() -> dict[str, Peer]:
 def page(results: Path) -> str:
     """Return the page as Markdown."""
     figures = folds(results)
+    own = today(figures)
     blocks = [
         "# Beside other densities and detectors",
         prose(INTRODUCTION),
@@ -160,6 +164,10 @@ def page(results: Path) -> str:
         prose(TODAY),
         markdown([*today_rows(figures)]),
         prose(best(figures)),
+        *capped(figures),
+        *far_records(
+            {key: each["honest"]["mean"] for key, each in figures.items() if key[1] in own}
+        ),
         "![Log-likelihoods by data set](images/comparison.png)",
         "Dots are the honest figures, rings the paper's, the line a single Gaussian.",
         "## Each record scored before it is learned",
@@ -236,10 +244,25 @@ def number(value: float) -> str:
 
 
 def today_rows(figures: Figures) -> Iterator[dict[str, str]]:
-    papers = {peer.method for peer in PEERS.values()} - {"oSLRAU"}
-    for method in dict.fromkeys(method for _, method in figures):
-        if method not in papers:
-            yield {"": method} | {each: honest(figures, each, method) for each in PAPER_SETS}
+    for method in today(figures):
+        yield {"": method} | {each: honest(figures, each, method) for each in PAPER_SETS}
+
+
+def today(figures: Figures) -> list[str]:
+    """Name the methods that are not the paper's opponents."""
+    papers = {*by_method()} - {"oSLRAU"}
+    return [method for method in dict.fromkeys(name for _, name in figures) if method not in papers]
+
+
+def capped(figures: Figures) -> Iterator[str]:
+    """Name the sets on which training ends with its first epoch."""
+    rows = {d: f["learn_rate"] * f["learn_seconds"] for (d, m), f in figures.items() if m == FLOW}
+    sets = [each for each, learned in rows.items() if learned >= MOST_SEEN + MOST_HELD_OUT]
+    if sets:
+        yield (
+            f"*{FLOW}* is trained until its loss on held-out rows stops falling, or until the end "
+            f"of the epoch in which it has seen {MOST_SEEN:,} rows: on {', '.join(sets)} the first."
+        )
 
 
 def honest(figures: Figures, dataset: str, method: str) -> str:
@@ -271,6 +294,7 @@ def differences(figures: Figures) -> Iterator[str]:
         "The paper's figures have no floor. Where ours without and with one are far apart, values "
         "repeat."
     )
+    yield from far(figures)
     yield from not_run(figures)
     yield from below(figures)
     yield from like_one_gaussian(figures)
@@ -284,6 +308,23 @@ def differences(figures: Figures) -> Iterator[str]:
         "too small raises every record's."
         + (f" Ours is {number(ours['honest']['mean'])}." if ours else "")
     )
+
+
+def far(figures: Figures) -> Iterator[str]:
+    """Name the cells that a few records decide, and those of them without the paper's figure."""
+    found = {
+        (each, name): figures[each, peer.method]["native"]["mean"]
+        for name, peer in PEERS.items()
+        for each in PAPER_SETS
+        if (each, peer.method) in figures
+    }
+    alone = [
+        f"{name} on {each}"
+        for (each, name), mean in found.items()
+        if mean < FAR and each not in PEERS[name].paper
+    ]
+    said = f" The paper has no figure for {', '.join(alone)}." if alone else ""
+    yield from (remark + said for remark in far_records(found))
 
 
 def not_run(figures: Figures) -> Iterator[str]:
