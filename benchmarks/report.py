@@ -112,8 +112,8 @@ def far_records(means: Mapping[tuple[str, str], float]) -> Iterator[str]:
     cells = [f"{method} on {dataset}" for (dataset, method), mean in means.items() if mean < FAR]
     if cells:
         yield (
-            f"Means below {FAR:,.0f} are decided by a few records far from what was learned: "
-            f"{'; '.join(cells)}."
+            f"Means below {FAR:,.0f} are decided by a hundredth of the records or fewer, those "
+            f"furthest from what was learned: {'; '.join(cells)}."
         )
 
 
