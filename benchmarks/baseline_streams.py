@@ -14,7 +14,7 @@ from rich.progress import track
 from faust_oslrau.learner import OSLRAU, StackedSPN
 from faust_oslrau.learner.quality import mean_of_best
 
-from .crossval import HONEST_FLOOR, Density, Run, oslrau_default
+from .crossval import HONEST_FLOOR, Density, InDataUnits, Run, in_data_units, oslrau_default
 from .datasets import Array, Dataset, Setting
 from .density import as_stream
 from .detectors import BATCH, prequential
@@ -59,25 +59,6 @@ class Own:
         return InDataUnits(self._model)
 
 
-class InDataUnits:
-    """A density whose variance floor is in the units of the records, not in its own.
-
-    A floor that it has learned with stays where it is the higher one.
-    """
-
-    def __init__(self, model: OSLRAU | StackedSPN) -> None:
-        self._model = model
-        self.n_nodes_, self.n_parameters_ = model.n_nodes_, model.n_parameters_
-
-    def score_samples(self, X: Array, *, variance_floor: float | None = None) -> Array:
-        own = None if variance_floor is None else self._in_own_units(variance_floor)
-        return self._model.score_samples(X, variance_floor=own)
-
-    def _in_own_units(self, floor: float) -> Array:
-        least = self._model.variance_floor if isinstance(self._model, OSLRAU) else 0.0
-        return np.fmax(floor / self._model.scale_**2, least)  # NaN: never observed
-
-
 class BeforeLearning:
     """A detector that scores rows by the density learned so far, with the honest floor."""
 
@@ -101,10 +82,6 @@ def stacked(folds: Iterable[Array], setting: Setting) -> Density:
 
 def default(folds: Iterable[Array], setting: Setting) -> Density:
     return in_data_units(oslrau_default(folds, setting))
-
-
-def in_data_units(model: Density) -> Density:
-    return InDataUnits(model) if isinstance(model, OSLRAU | StackedSPN) else model
 
 
 def measure(plan: Plan, runs: list[Run]) -> Iterator[Stream]:

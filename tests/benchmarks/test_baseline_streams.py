@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from benchmarks import large, opponents
-from benchmarks.baseline_streams import InDataUnits, stream
-from benchmarks.crossval import HONEST_FLOOR
+from benchmarks.baseline_streams import stream
+from benchmarks.crossval import HONEST_FLOOR, InDataUnits
 from benchmarks.datasets import Dataset
 from benchmarks.opponents.online import OnePass
 from benchmarks.opponents.sizes import Size
