@@ -14,7 +14,7 @@ from rich.progress import track
 from faust_oslrau.app.offline.quality import mean_of_best
 from faust_oslrau.learner import OSLRAU, StackedSPN
 
-from .crossval import HONEST_FLOOR, Density, Run
+from .crossval import HONEST_FLOOR, Density, InDataUnits, Run, in_data_units, oslrau_default
 from .datasets import Array, Dataset, Setting
 from .density import as_stream
 from .detectors import BATCH, prequential
@@ -56,19 +56,7 @@ class Own:
         self._model.partial_fit(rows)
 
     def density(self) -> Density:
-        return InDataUnits(self._model) if isinstance(self._model, StackedSPN) else self._model
-
-
-class InDataUnits:
-    """A stacked density whose variance floor is in the units of the records, not in its own."""
-
-    def __init__(self, model: StackedSPN) -> None:
-        self._model = model
-        self.n_nodes_, self.n_parameters_ = model.n_nodes_, model.n_parameters_
-
-    def score_samples(self, X: Array, *, variance_floor: float | None = None) -> Array:
-        own = None if variance_floor is None else variance_floor / self._model.scale_**2
-        return np.asarray(self._model.score_samples(X, variance_floor=own))
+        return InDataUnits(self._model)
 
 
 class BeforeLearning:
@@ -89,8 +77,11 @@ class BeforeLearning:
 
 
 def stacked(folds: Iterable[Array], setting: Setting) -> Density:
-    model = as_stream(StackedSPN)(folds, setting)
-    return InDataUnits(model) if isinstance(model, StackedSPN) else model
+    return in_data_units(as_stream(StackedSPN)(folds, setting))
+
+
+def default(folds: Iterable[Array], setting: Setting) -> Density:
+    return in_data_units(oslrau_default(folds, setting))
 
 
 def measure(plan: Plan, runs: list[Run]) -> Iterator[Stream]:

@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from faust_oslrau.learner import OSLRAU, compile_kernels
+from faust_oslrau.learner import OSLRAU, StackedSPN, compile_kernels
 
 from .datasets import Array, Dataset, Setting
 from .plan import Plan
@@ -36,6 +36,29 @@ class Density(Protocol):
     def n_parameters_(self) -> int: ...
 
     def score_samples(self, X: Array, *, variance_floor: float | None = None) -> Array: ...
+
+
+class InDataUnits:
+    """A density whose variance floor is in the units of the records, not in its own.
+
+    A floor that it has learned with stays where it is the higher one.
+    """
+
+    def __init__(self, model: OSLRAU | StackedSPN) -> None:
+        self._model = model
+        self.n_nodes_, self.n_parameters_ = model.n_nodes_, model.n_parameters_
+
+    def score_samples(self, X: Array, *, variance_floor: float | None = None) -> Array:
+        own = None if variance_floor is None else self._in_own_units(variance_floor)
+        return self._model.score_samples(X, variance_floor=own)
+
+    def _in_own_units(self, floor: float) -> Array:
+        least = self._model.variance_floor if isinstance(self._model, OSLRAU) else 0.0
+        return np.fmax(floor / self._model.scale_**2, least)  # NaN: never observed
+
+
+def in_data_units(model: Density) -> Density:
+    return InDataUnits(model) if isinstance(model, OSLRAU | StackedSPN) else model
 
 
 Fit = Callable[[Iterable[Array], Setting], Density]

@@ -15,7 +15,7 @@ from rich.progress import track
 from faust_oslrau.learner import OSLRAU, StackedSPN, compile_kernels
 
 from . import prequential
-from .crossval import HONEST_FLOOR, Density, Estimate, Fit, oslrau
+from .crossval import HONEST_FLOOR, Density, Estimate, Fit, in_data_units, oslrau
 from .datasets import Array, Dataset, Setting
 from .detectors import boundaries
 from .mixtures import Mixture, single_gaussian
@@ -32,7 +32,7 @@ Test folds. *Paper* is oSLRAU with the settings of Table 1. *Default* is `OSLRAU
 from [baselines](baselines.md). Log-likelihoods are exact, in nats per row, mean ± standard error
 over the folds. *Own floor* raises each leaf variance to 1e-4 in the units that the model made of
 its first records, *data's floor* to 1e-4 in the file's units; without units of its own both are the
-same. The default model has no floor by variable. *State* is the model as bytes."""
+same. *State* is the model as bytes."""
 
 
 def as_stream(make: Callable[[], OSLRAU | StackedSPN]) -> Fit:
@@ -66,7 +66,7 @@ class Fold:
     method: str
     native: float
     own: float
-    data: float | None
+    data: float
     nodes: int
     state: int | None
     learn_seconds: float
@@ -118,14 +118,13 @@ def quoted(path: Path, dataset: str) -> Iterator[Fold]:
                 yield Fold(dataset, OFFLINE, native, honest, honest, nodes, None, seconds)
 
 
-def floored(model: Density, test: Array) -> tuple[float, float | None]:
+def floored(model: Density, test: Array) -> tuple[float, float]:
     """Mean log-density with a floor in the model's units, and in those of the data."""
-    own = float(model.score_samples(test, variance_floor=HONEST_FLOOR).mean())
-    if isinstance(model, StackedSPN):
-        floor = HONEST_FLOOR / model.scale_**2
-        return own, float(model.score_samples(test, variance_floor=floor).mean())
-    has_units = isinstance(model, OSLRAU) and model.standardize
-    return own, None if has_units else own
+    own, data = (
+        float(each.score_samples(test, variance_floor=HONEST_FLOOR).mean())
+        for each in (model, in_data_units(model))
+    )
+    return own, data
 
 
 def fold_rows(folds: list[Fold]) -> list[dict[str, object]]:
@@ -141,15 +140,10 @@ def fold_rows(folds: list[Fold]) -> list[dict[str, object]]:
                 "folds": len(some),
                 "native": Estimate.of([fold.native for fold in some]),
                 "own floor": Estimate.of([fold.own for fold in some]),
-                "data's floor": of_known([fold.data for fold in some]),
+                "data's floor": Estimate.of([fold.data for fold in some]),
                 "nodes": thousands(float(np.mean([fold.nodes for fold in some]))),
                 "state, kB": thousands(float(np.mean(states)) / 1e3) if states else "",
                 "learning, s": f"{np.mean([fold.learn_seconds for fold in some]):.1f}",
             }
         )
     return rows
-
-
-def of_known(values: list[float | None]) -> Estimate | str:
-    known = [value for value in values if value is not None]
-    return Estimate.of(known) if known else ""

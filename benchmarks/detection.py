@@ -12,6 +12,7 @@ import numpy as np
 from . import opponents, ranking, rarities
 from .contamination import Stream
 from .datasets import Array
+from .detectors import FrozenForest, prequential
 from .plan import FOLDER
 from .quality import Figure
 from .report import NOISE, prose, write_report
@@ -22,19 +23,25 @@ MOST_RECORDS = 600
 GENERATED = 4
 """Streams of groups, and of lone anomalies."""
 
+KNOWN: ranking.Methods = ranking.METHODS | {
+    "forests": lambda x: {"forest": prequential(FrozenForest(), x)}
+}
+"""Streams end before the window of either forest of ``ranking`` is full: both are the same here."""
+
 TEXT = f"""\
 The streams of [ranking](ranking.md), cut after {MOST_RECORDS} records: the first {GENERATED} with
 groups of anomalies, the first {GENERATED} with lone ones, and all real sets. Every detector scores
 a record before it learns it; the first {ranking.WARM_UP} records do not count. Figures are the area
-under the ROC curve and the average precision, means over the streams. *Half-space trees* are
+under the ROC curve and the average precision, means over the streams. *Forest* is scikit-learn's
+IsolationForest, fitted to all records so far whenever half of them are new. *Half-space trees* are
 River's. *Exact-STORM*, *RS-Hash* and one *LODA* are PySAD's, the best three of its detectors that
 take less than 10 ms a record, by the first 600 records of eleven streams with even numbers.
 *Online-iForest* is CapyMOA's. All have the defaults of their libraries."""
 
 
 def run(out: Path, quick: bool, folder: Path = FOLDER) -> None:
-    """How detectors of other libraries rank anomalies, beside the scorer, forests and Gaussians."""
-    known = ranking.METHODS | {name: named(name, make) for name, make in online_detectors().items()}
+    """How other libraries' detectors rank anomalies, beside the scorer, a forest and Gaussians."""
+    known = KNOWN | {name: named(name, make) for name, make in online_detectors().items()}
     sources = {
         "groups": islice(rarities.groups(), GENERATED),
         "scattered": islice(rarities.scattered(), GENERATED),
@@ -45,7 +52,10 @@ def run(out: Path, quick: bool, folder: Path = FOLDER) -> None:
         ranking.measure(part, map(cut, islice(streams, most)), known)
         for part, streams in sources.items()
     )
-    figures = list(chain.from_iterable(measured))
+    write(out, list(chain.from_iterable(measured)))
+
+
+def write(out: Path, figures: list[Figure]) -> None:
     write_report(
         out, "detection", ["Detectors of other libraries", prose(TEXT), NOISE],
         [*table(figures)], {"streams": [asdict(figure) for figure in figures]},

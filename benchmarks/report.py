@@ -7,7 +7,7 @@ import json
 import platform
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +30,9 @@ LIKELIHOODS = (
     "dependence in the data reward collapsed variances without bound. *Honest* raises every leaf "
     "variance to 1e-4 (covariances get 1e-4 on the diagonal) when scoring; compare by it."
 )
+
+FAR = -1_000.0
+"""Nats below which a few records decide a mean log-likelihood."""
 
 Row = Mapping[str, object]
 
@@ -102,6 +105,16 @@ def markdown(rows: Sequence[Row]) -> str:
     cells = [rows[0], *(row.values() for row in rows)]
     head, *body = (f"| {' | '.join(map(str, line))} |" for line in cells)
     return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
+
+
+def far_records(means: Mapping[tuple[str, str], float]) -> Iterator[str]:
+    """Name the mean log-likelihoods, by data set and method, that a few far records decide."""
+    cells = [f"{method} on {dataset}" for (dataset, method), mean in means.items() if mean < FAR]
+    if cells:
+        yield (
+            f"Means below {FAR:,.0f} are decided by a hundredth of the records or fewer, those "
+            f"furthest from what was learned: {'; '.join(cells)}."
+        )
 
 
 def thousands(value: float) -> str:

@@ -14,6 +14,13 @@ from benchmarks.datasets import Array
 DRAWS = 16
 """Noise that is drawn for each row, where a density has no variances to raise."""
 
+MOST_HELD_OUT = 10_000
+"""Training rows that say when gradient descent stops."""
+
+MOST_SEEN = 600_000
+"""Rows, each as often as it comes, after which gradient descent ends with its epoch, though the
+loss still falls."""
+
 
 class Size(NamedTuple):
     """The size of oSLRAU's network on the same fold, and a seed."""

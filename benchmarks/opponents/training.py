@@ -12,16 +12,13 @@ from torch import Tensor, nn
 
 from benchmarks.datasets import Array
 
+from .sizes import MOST_HELD_OUT, MOST_SEEN
+
 HELD_OUT = 0.1
 """Share of the training rows that says when to stop."""
 
-MOST_HELD_OUT = 10_000
-
 PATIENCE = 5
 """Epochs without a smaller loss on them before training stops."""
-
-MOST_SEEN = 600_000
-"""Rows that training sees, each as often as it comes, if the loss has not stopped falling."""
 
 STEP_SIZE = 1e-3
 FEWEST_ROWS, MOST_ROWS = 100, 1_500

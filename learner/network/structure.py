@@ -161,19 +161,27 @@ class Network:
         )
         return result, values
 
-    def with_variance_floor(self, variance_floor: float) -> Network:
-        """Copy the network with no leaf variance below ``variance_floor``.
+    def with_variance_floor(self, variance_floor: FloatArray | float) -> Network:
+        """Copy the network with no leaf variance below a number, or one for each variable (d,).
 
         Univariate variances are raised to it; it is added to the diagonal of covariances.
         """
         copy = shallow_copy(self)
         copy.nodes, copy.stats = self.nodes.copy(), self.stats.copy()
+        floors = np.broadcast_to(np.asarray(variance_floor, np.float64), self.n_variables)
         for i in copy.live:
             if copy.nodes[i]["kind"] == LEAF:
-                refresh_leaf(i, copy.nodes, variance_floor)
+                refresh_leaf(i, copy.nodes, floors[copy.nodes[i]["scope"]])
             elif copy.nodes[i]["kind"] == MULTIVARIATE_LEAF:
-                refresh_multivariate(i, copy.nodes, copy.stats, variance_floor)
+                copy._widen(i, floors[copy.scope(i)])
         return copy
+
+    def _widen(self, leaf: int, floors: FloatArray) -> None:
+        """Give a multivariate leaf the least of its floors (k,), and the rest of each for good."""
+        least, k = floors.min(), len(floors)
+        covariance = self.statistics(leaf)[2 * k :].reshape(k, k)
+        covariance[np.diag_indices(k)] += floors - least
+        refresh_multivariate(leaf, self.nodes, self.stats, least)
 
     def check_validity(self) -> None:
         """Check that the network is a density that an algorithm can go on learning.

@@ -12,6 +12,7 @@ from faust_oslrau.learner.density.components import Components, new_components
 from faust_oslrau.learner.errors import NotFittedError
 from faust_oslrau.learner.network.layout import MERGES_DENIED, MIXTURES, MULTIVARIATE_LEAVES
 from faust_oslrau.learner.network.structure import Network
+from faust_oslrau.learner.parameters import require
 
 from .drawing import Drawn, Node
 from .inference import given_others, moments, sample
@@ -67,13 +68,18 @@ class NetworkDensity(Drawn):
     _scaling: Scaling
     n_records_: int = 0
 
-    def score_samples(self, X: ArrayLike, *, variance_floor: float | None = None) -> FloatArray:
+    def score_samples(
+        self, X: ArrayLike, *, variance_floor: FloatArray | float | None = None
+    ) -> FloatArray:
         """Log-density (m,) of each row of ``X`` (m, d) in nats, missing values marginalised.
 
-        ``variance_floor`` raises every leaf variance to at least this (standardised units).
+        ``variance_floor`` raises every leaf variance to at least this, in standardised units: a
+        number, or one for each variable (d,).
 
         Raises
         ------
+        InvalidParameterError
+            A floor is below 0 or NaN.
         NotFittedError
             Nothing was learned yet.
         InvalidInputError
@@ -81,6 +87,8 @@ class NetworkDensity(Drawn):
         """
         network, Z, jacobian = self._query(X)
         if variance_floor is not None:
+            valid = bool(np.all(np.asarray(variance_floor) >= 0))
+            require(valid, "variance_floor", variance_floor, "at least 0")
             network = network.with_variance_floor(variance_floor)
         return network.log_density(Z) - jacobian
 
@@ -142,6 +150,12 @@ class NetworkDensity(Drawn):
     def network_(self) -> Network:
         """The network itself, in standardised units; not to be changed."""
         return self._fitted()
+
+    @property
+    def scale_(self) -> FloatArray:
+        """Unit of each variable (d,): its deviation in the first mini-batch, or 1."""
+        self._fitted()
+        return self._scaling.scale
 
     @property
     def n_nodes_(self) -> int:

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
 
 from benchmarks import large, opponents
-from benchmarks.baseline_streams import InDataUnits, stream
-from benchmarks.crossval import HONEST_FLOOR
+from benchmarks.baseline_streams import stream
+from benchmarks.crossval import HONEST_FLOOR, InDataUnits
 from benchmarks.datasets import Dataset
 from benchmarks.opponents.online import OnePass
 from benchmarks.opponents.sizes import Size
-from faust_oslrau.learner import StackedSPN
+from faust_oslrau.learner import OSLRAU, StackedSPN
 
 X = np.random.default_rng(0).normal(size=(400, 2))
 DATASET = Dataset("some", X, (np.arange(400) % 10 + 1).astype(np.int8))
@@ -51,6 +53,18 @@ def test_the_floor_of_a_stacked_density_is_in_the_records_units():
     floored = InDataUnits(model).score_samples(wide[:5], variance_floor=1e-3)
     assert np.abs(floored - plain).max() < 0.1
     assert np.abs(model.score_samples(wide[:5], variance_floor=1.0) - plain).max() > 0.1
+
+
+def test_the_floor_of_the_default_network_is_in_the_records_units_and_never_below_its_own():
+    rows = X * [1e-3, 1e3]
+    mean, deviation = rows.mean(axis=0), rows.std(axis=0)
+    model = OSLRAU(n_init_components=1, background=False, structure_until=0, variance_floor=0.04)
+    model.partial_fit(rows, batch_size=400)
+    floored = InDataUnits(model).score_samples(rows, variance_floor=1e-4)
+    assert_allclose(floored, norm(mean, [0.01, deviation[1]]).logpdf(rows).sum(axis=1))
+    model.partial_fit(np.tile(mean, (40_000, 1)))  # variances are now a hundredth
+    lower = InDataUnits(model).score_samples(rows, variance_floor=1e-12)
+    assert_allclose(lower, norm(mean, 0.2 * deviation).logpdf(rows).sum(axis=1))
 
 
 def test_a_package_that_is_missing_is_named_and_a_large_set_has_fewer_opponents(

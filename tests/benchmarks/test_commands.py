@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import (
+    baselines,
     blame,
     change,
     floor,
@@ -68,6 +69,7 @@ def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
 def test_the_baselines_are_compared_on_folds_and_on_streams(tmp_path, data, monkeypatch):
     quick = {module: opponents.NEEDS[module] for module in ("trees", "precision", "parzen")}
     monkeypatch.setattr(opponents, "NEEDS", quick)  # without those that take minutes
+    monkeypatch.setattr(baselines, "SLOW_FOLDS", 1)
     opponents.densities.cache_clear()
     figures = figures_of("baselines", tmp_path, "--data", data, "--folds", 2)
     opponents.densities.cache_clear()

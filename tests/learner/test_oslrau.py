@@ -164,6 +164,31 @@ def test_the_scoring_floor_widens_leaves_without_changing_the_model():
     np.testing.assert_array_equal(model.score_samples(X), before)
 
 
+def test_a_scoring_floor_for_each_variable_raises_its_variance_and_widens_covariances():
+    rng = np.random.default_rng(1)
+    covariance = np.array([[1.0, 0.8], [0.8, 1.0]])
+    X = rng.multivariate_normal([1, 2], covariance, size=400)
+    alone = OSLRAU.paper(n_init_components=1, structure_until=0).partial_fit(X)
+    variance = (1 + (X**2).sum(axis=0)) / 401 - (X.sum(axis=0) / 401) ** 2
+    floors = np.array([4.0, 1e-3])
+    expected = norm(X.sum(axis=0) / 401, np.sqrt([4.0, variance[1]])).logpdf(X).sum(axis=1)
+    np.testing.assert_allclose(alone.score_samples(X, variance_floor=floors), expected, rtol=1e-12)
+    joint = OSLRAU.paper(n_init_components=1, min_count=1, max_leaf_vars=2)
+    joint.partial_fit(X[:100]).partial_fit(X[100:])
+    wide = np.cov(X.T, bias=True) + np.diag(floors)
+    expected = multivariate_normal(X.mean(axis=0), wide).logpdf(X)
+    np.testing.assert_allclose(joint.score_samples(X, variance_floor=floors), expected, rtol=1e-10)
+    found = joint.network_.with_variance_floor(floors)
+    np.testing.assert_allclose(found.gaussian(found.root)[1], wide, rtol=1e-12)
+
+
+@pytest.mark.parametrize("max_leaf_vars", [0, 2])
+def test_the_same_scoring_floor_for_all_variables_gives_the_bits_of_a_number(max_leaf_vars):
+    model, X = grown(max_leaf_vars=max_leaf_vars)
+    by_variable = model.score_samples(X, variance_floor=np.full(3, 0.01))
+    np.testing.assert_array_equal(by_variable, model.score_samples(X, variance_floor=0.01))
+
+
 def test_a_budget_too_small_for_the_fields_leaves_one_component():
     X = clusters(6, 900, 10)
     model = OSLRAU(max_nodes=4, standardize=False).partial_fit(X, batch_size=100)

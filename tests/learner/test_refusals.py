@@ -43,6 +43,9 @@ PARAMETERS = [
     (fitted(OSLRAU), "structure_until", [-1, np.inf], "0 to"),
     (fitted(OSLRAU), "variance_floor", [-1.0], ""),
     (fitted(OSLRAU), "memory", [0], "above 0, or None"),
+    (lambda variance_floor: fitted(OSLRAU)().score_samples(
+        [[1.0, 2.0]], variance_floor=variance_floor), "variance_floor",
+        [-0.1, math.nan, [0.1, math.nan]], "at least 0"),
     (fitted(StackedSPN), "max_nodes", [10], "100 to"),
     (fitted(StackedSPN), "memory", [0.0], "above 0, or None"),
     (fitted(StackedSPN), "random_state", [-1], "0 to"),
