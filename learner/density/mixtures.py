@@ -23,8 +23,8 @@ LEAST_REFERENCE = -1e300
 
 def log_sums(shares: FloatArray) -> FloatArray:
     """Logarithm of the sum of exponentials of each row, which become shares of it."""
-    result = np.empty(len(shares))
-    log_sums_of_rows(shares, result)
+    result, logs = np.empty(len(shares)), np.ascontiguousarray(shares.T)
+    mix(np.zeros(logs.shape), logs, np.zeros(len(logs)), result, shares)
     return result
 
 
@@ -56,34 +56,11 @@ def mix_given_others(
 
 
 @kernel
-def log_sum(logs: Array) -> float:
-    """Return the logarithm of the sum of exponentials, and make ``logs`` shares of the sum."""
-    largest: float = logs[0]
-    for k in range(1, len(logs)):
-        largest = max(largest, logs[k])
-    total = 0.0
-    for k in range(len(logs)):
-        logs[k] = exp_bounded(logs[k] - largest)
-        total += logs[k]
-    for k in range(len(logs)):
-        logs[k] /= total
-    log_total: float = log_positive(total)
-    return largest + log_total
-
-
-@kernel
-def log_sums_of_rows(logs: Array, result: Array) -> None:
-    """Do the same for each row of ``logs`` (m, K)."""
-    for r in range(len(logs)):
-        result[r] = log_sum(logs[r])
-
-
-@kernel
 def share_out(logs: Array, n: int, start: int, result: Array, shares: Array) -> None:
-    """Do the same for ``n`` columns of ``logs`` (K + 1, WIDTH), to the same bits.
+    """Sum up the exponentials of ``n`` columns of ``logs`` (K + 1, WIDTH).
 
-    Fills ``result`` (m,) and ``shares`` (m, K) from row ``start`` on. The last row of ``logs``
-    takes the logarithms of the sums.
+    Fills ``result`` (m,) with the logarithms of the sums and ``shares`` (m, K) from row ``start``
+    on. The last row of ``logs`` takes the former.
     """
     last = len(logs) - 1
     largest, total = load(logs, 0, 0), spread(0.0)

@@ -31,20 +31,11 @@ from .scaling import Scaling
 
 def most_leaves(network: Network) -> int:
     """Return the largest number of leaves that a variable has."""
-    leaves = np.zeros(network.n_variables, np.int64)
-    count_leaves(network.pools, network.live, leaves)
-    return int(leaves.max())
-
-
-@kernel
-def count_leaves(pools: Pools, live: Array, leaves: Array) -> None:
-    """Fill ``leaves`` (d,) with the number of leaves of each variable."""
-    for i in live:
-        kind = pools.nodes[i]["kind"]
-        if kind in (LEAF, MULTIVARIATE_LEAF):
-            scope = pools.nodes[i]["scope"]
-            for a in range(pools.nodes[i]["n_scope"]):
-                leaves[pools.scopes[scope + a]] += 1
+    nodes = network.pools.nodes[network.live]
+    leaves = nodes[np.isin(nodes["kind"], (LEAF, MULTIVARIATE_LEAF))]
+    starts, sizes = leaves["scope"], leaves["n_scope"]
+    at = np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    return int(np.bincount(network.pools.scopes[at]).max())
 
 
 def add_network(

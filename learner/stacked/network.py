@@ -86,12 +86,15 @@ class Evaluated(NamedTuple):
         Of the root (m,), in the network's units.
     experts
         Log-densities of the root's children (m, E).
+    shares
+        Those of the children in the root (m, E), given each column.
     products, gaussians
         Shares of the products (m, K) and of the mixture's Gaussians (m, K) in their sums.
     """
 
     log_density: FloatArray
     experts: FloatArray
+    shares: FloatArray
     products: FloatArray
     gaussians: FloatArray
 
@@ -139,7 +142,8 @@ class StackedNetwork:
             parts.append(mixed[None])
         parts.append(self.background.log_densities(Z, floor))
         experts = np.ascontiguousarray(np.maximum(np.concatenate(parts), LOWEST).T)
-        return Evaluated(log_sums(experts + np.log(self.weight)), experts, products, gaussians)
+        shares = experts + np.log(self.weight)
+        return Evaluated(log_sums(shares), experts, shares, products, gaussians)
 
     def log_density(self, Z: FloatArray, floor: FloatArray | float = 0.0) -> FloatArray:
         """Log-density (m,) of the columns of ``Z`` alone, in the room that some of them take."""

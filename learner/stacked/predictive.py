@@ -13,7 +13,6 @@ from faust_oslrau.learner.density.gaussians import alike
 from faust_oslrau.learner.protocol import Predictive, RowPredictives, Which
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, fma, load, spread, store
-from faust_oslrau.learner.vector.math import exp_bounded
 
 from . import members, predictive
 from . import members as joint
@@ -137,8 +136,7 @@ def _add_member(
     """
     network, scaling = member.network, member.scaling
     units = scaling.location, scaling.scale
-    Z, own = scaling.apply(X)[0], np.empty((len(network.weight), len(X)))
-    share_out(found.experts, found.log_density, network.weight, share, own)
+    Z, own = scaling.apply(X)[0], np.ascontiguousarray(share * found.shares.T)
     products, leaves = network.products, network.products.leaves
     background, of_background = network.background, own[network.own_background]
     for missing, rows in alike(Z.T):
@@ -199,17 +197,3 @@ def add_products(
                 for n in range(first[v], first[v + 1]):
                     centre, wide = location[v] + scale[v] * mean[n], scale[v] * deviation[n]
                     append(v, rows[start + i], weight[n, i], centre, wide, components)
-
-
-@kernel
-def share_out(
-    experts: Array, log_density: Array, weight: Array, share: Array, result: Array
-) -> None:
-    """Fill ``result`` (E, m) with the probability of each child of the root in each row.
-
-    ``experts`` (m, E) and ``log_density`` (m,) are log-densities of the children and the root.
-    """
-    for e in range(len(weight)):
-        for r in range(len(share)):
-            likelier = exp_bounded(experts[r, e] - log_density[r])
-            result[e, r] = share[r] * weight[e] * likelier

@@ -76,7 +76,7 @@ class Part(NamedTuple):
 def parts(network: StackedNetwork, z: FloatArray) -> list[Part]:
     """Take the network apart for one row ``z`` (d,), by what each part says of what it lacks."""
     found, missing = network.evaluate(z[:, None]), np.isnan(z)
-    own = network.weight * np.exp(found.experts[0] - found.log_density[0])
+    own = found.shares[0]
     shares = np.concatenate([[own[0]], own[1] * found.products[0]])
     means, variances = network.products.conditional_moments()
     result = []
