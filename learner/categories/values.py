@@ -116,18 +116,18 @@ class Values:
             known = np.append(self.codes[slots], np.inf)
             self._of.append((known, np.append(slots, f)))
 
-    def state(self) -> Arrays:
+    def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``restore`` needs."""
         return {
-            "category_codes": self.codes,
-            "category_field": self.field,
-            "category_sketch": self._sketch,
+            prefix + "codes": self.codes,
+            prefix + "field": self.field,
+            prefix + "sketch": self._sketch,
         }
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Arrays, prefix: str) -> None:
         """Restore a state of as many fields; StateError if it cannot be one."""
         c = len(self._of)
-        self.codes, self.field, self._sketch = read(arrays, _VALUES, "category_")
+        self.codes, self.field, self._sketch = read(arrays, _VALUES, prefix)
         rests = np.isnan(self.codes)
         if not (rests[:c].all() and (self.field[:c] == np.arange(c)).all()) or (
             rests[c:].any() or (self.field >= c).any()
