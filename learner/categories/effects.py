@@ -54,8 +54,10 @@ class Effects:
         return self._of_pairs.n_fields
 
     @property
-    def _all(self) -> list[Levels]:
-        return [*self._singles, self._of_pairs]
+    def _used(self) -> list[Levels]:
+        """The levels of effects that there may be: nothing changes after one that no number has."""
+        n = sum((levels.parent != NONE).any() for levels in self._singles[:-1])
+        return self._singles[: n + 1] + [self._of_pairs] * int(n > 1)
 
     def units(self, slots: IntArray) -> FloatArray:
         """Return shift and ratio (m, d, 2) of the numbers of records with these slots (m, c).
@@ -63,7 +65,7 @@ class Effects:
         A value is the shift plus the ratio times what it would be with average categories.
         """
         result = _no_units(len(slots), self.n_fields)
-        for levels, units, of in zip(self._all, self._units, self._slots(slots), strict=True):
+        for levels, units, of in zip(self._used, self._units, self._slots(slots), strict=True):
             add_units(of, levels.parent, units.table, result)
         return result
 
@@ -76,12 +78,12 @@ class Effects:
         known = np.where(is_new, MISSING, slots)
         if settled:
             X = np.clip(X, *self.ranges(self.units(known), FARTHEST))
-        before = self._slots(known)
-        self._learn_pairs(slots, taken)
-        for levels, units, of, now in zip(
-            self._all, self._units, before, self._slots(slots), strict=True
-        ):
-            levels.learn(X, now)
+        used, before = self._used, self._slots(known)
+        if self._of_pairs in used:
+            self._learn_pairs(slots, taken)
+        now = self._slots(slots)
+        for levels, units, of, of_now in zip(used, self._units, before, now, strict=True):
+            levels.learn(X, of_now)
             own = _no_units(*X.shape)
             add_units(of, levels.parent, units.table, own)
             X = (X - own[..., 0]) / own[..., 1]
@@ -101,7 +103,7 @@ class Effects:
     def forget(self, share: float) -> None:
         """Reduce all weights to a share of themselves."""
         self._pairs.forget(share)
-        for levels in self._all:
+        for levels in self._used:
             levels.forget(share)
 
     def choose_parents(self, field: IntArray, c: int) -> None:
@@ -110,25 +112,32 @@ class Effects:
         for number, levels in enumerate(self._singles):
             changed = levels.choose_parent(field, c, parents)
             parents = np.concatenate([parents, levels.parent[None]])
-            for later in self._all[number + 1 :]:
+            for later in [*self._singles[number + 1 :], self._of_pairs]:
                 later.clear_fields(changed)
-        self._choose_pairs(parents[:2].T)
-        self._of_pairs.choose_parent(self._pairs.field, PAIRS, parents[:0])
+            if (levels.parent == NONE).all():
+                break
+        if self._of_pairs in self._used:
+            self._choose_pairs(parents[:2].T)
+            self._of_pairs.choose_parent(self._pairs.field, PAIRS, parents[:0])
 
     def derive(self, field: IntArray) -> None:
         """Derive the units of all effects from the levels of the slots of each ``field`` (s,)."""
-        fields = [field] * SINGLES + [self._pairs.field]
+        used = self._used
         self._units: list[Units] = [
-            levels.units(of) for levels, of in zip(self._all, fields, strict=True)
+            levels.units(self._pairs.field if levels is self._of_pairs else field)
+            for levels in used
         ]
         self.centre, self.spread = self._units[0].centre, self._units[0].spread
-        for levels, units in zip(self._all[1:], self._units[1:], strict=True):
+        for levels, units in zip(used[1:], self._units[1:], strict=True):
             self.centre = np.where(levels.parent == NONE, self.centre, units.centre)
             self.spread = np.where(levels.parent == NONE, self.spread, units.spread)
 
     def _slots(self, slots: IntArray) -> list[IntArray]:
-        """Return the slots that each of the effects knows, given those of single fields (m, c)."""
-        return [slots] * SINGLES + [self._pairs.slots(self._codes(slots))]
+        """Return the slots that each effect in use knows, given those of single fields (m, c)."""
+        return [
+            self._pairs.slots(self._codes(slots)) if levels is self._of_pairs else slots
+            for levels in self._used
+        ]
 
     def _codes(self, slots: IntArray) -> FloatArray:
         """Return the values (m, `PAIRS`) of both categories as one, NaN where one is missing."""
@@ -154,7 +163,7 @@ class Effects:
     def state(self) -> Arrays:
         """Return the arrays that ``restore`` needs."""
         arrays = self._pairs.state("pair_") | {"pair_fields": self._fields}
-        for number, levels in enumerate(self._all):
+        for number, levels in enumerate([*self._singles, self._of_pairs]):
             arrays |= levels.state(f"effect_{number}_")
         return arrays
 
@@ -172,4 +181,6 @@ class Effects:
 
 def _no_units(m: int, d: int) -> FloatArray:
     """Return shift and ratio (m, d, 2) of numbers that stay as they are."""
-    return np.tile([0.0, 1.0], (m, d, 1))
+    units = np.zeros((m, d, 2))
+    units[..., 1] = 1.0
+    return units

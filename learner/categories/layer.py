@@ -180,7 +180,7 @@ class Categories:
         In the order of ``slots_of(f)``.
         """
         rows = self._with_each(slots, f)
-        joint = row_sums(self.log_probability(rows)).reshape(len(slots), -1)
+        joint = row_sums(self.log_probability(rows)).reshape(len(slots), len(self.slots_of(f)))
         return np.asarray(log_softmax(joint, axis=1))
 
     def log_density(self, slots: IntArray, X: FloatArray, f: int) -> FloatArray:
@@ -188,12 +188,12 @@ class Categories:
 
         And the other slots (k, c), as independent Gaussians. In the order of ``slots_of(f)``.
         """
-        units, of = self._effects.units(self._with_each(slots, f)), self._effects
-        shift, ratio = units[..., 0], units[..., 1]
+        of, v = self._effects, len(self.slots_of(f))
+        shift, ratio = np.moveaxis(of.units(self._with_each(slots, f)), -1, 0)
         deviation = ratio * np.maximum(of.spread, TINY)
-        z = (np.repeat(X, len(units) // len(X), axis=0) - shift - ratio * of.centre) / deviation
+        z = (np.repeat(X, v, axis=0) - shift - ratio * of.centre) / deviation
         found = -0.5 * np.minimum(z * z, LARGEST_SQUARE) - np.log(deviation)
-        return row_sums(np.nan_to_num(found)).reshape(len(X), -1)
+        return row_sums(np.nan_to_num(found)).reshape(len(X), v)
 
     def _with_each(self, slots: IntArray, f: int) -> IntArray:
         """Return slots (k, c) with each value of a field (k * v, c)."""

@@ -73,15 +73,17 @@ class Levels:
     def resize(self, s: int) -> None:
         """Make room for ``s`` slots."""
         more = 1 + s - self._moments.shape[1]
-        self._moments = np.pad(self._moments, ((0, 0), (0, more), (0, 0)))
+        if more > 0:
+            self._moments = np.pad(self._moments, ((0, 0), (0, more), (0, 0)))
 
     def clear(self, slots: IntArray) -> None:
         """Forget what is known of slots that have another value now."""
         self._moments[:, 1 + slots] = 0.0
 
     def clear_fields(self, which: Mask) -> None:
-        """Forget all that is known of some of the fields (d,)."""
+        """Forget all that is known of some of the fields (d,); no category tells of them."""
         self._moments[..., which] = 0.0
+        self.parent[which] = NONE
 
     def forget(self, share: float) -> None:
         """Reduce all weights to a share of themselves."""
