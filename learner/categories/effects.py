@@ -53,12 +53,6 @@ class Effects:
         """Number of the fields that are numbers."""
         return self._of_pairs.n_fields
 
-    @property
-    def _used(self) -> list[Levels]:
-        """The levels of effects that there may be: nothing changes after one that no number has."""
-        n = sum((levels.parent != NONE).any() for levels in self._singles[:-1])
-        return self._singles[: n + 1] + [self._of_pairs] * int(n > 1)
-
     def units(self, slots: IntArray) -> FloatArray:
         """Return shift and ratio (m, d, 2) of the numbers of records with these slots (m, c).
 
@@ -116,13 +110,15 @@ class Effects:
                 later.clear_fields(changed)
             if (levels.parent == NONE).all():
                 break
-        if self._of_pairs in self._used:
+        if (self._singles[1].parent != NONE).any():
             self._choose_pairs(parents[:2].T)
             self._of_pairs.choose_parent(self._pairs.field, PAIRS, parents[:0])
 
     def derive(self, field: IntArray) -> None:
         """Derive the units of all effects from the levels of the slots of each ``field`` (s,)."""
-        used = self._used
+        # nothing is left to tell after an effect that no number has
+        n = sum(int((levels.parent != NONE).any()) for levels in self._singles[:-1])
+        self._used = used = self._singles[: n + 1] + [self._of_pairs] * (n > 1)
         self._units: list[Units] = [
             levels.units(self._pairs.field if levels is self._of_pairs else field)
             for levels in used

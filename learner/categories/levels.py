@@ -101,9 +101,9 @@ class Levels:
         """
         gain = np.zeros((c, self.n_fields))
         for f in range(c):
-            n, _, squares = self._moments[:, 1:][:, field == f]
+            n, _, squares = of = self._moments[:, 1:][:, field == f]
             records, values = n.sum(axis=0), np.count_nonzero(n >= 1.0, axis=0)
-            within, between = self._variances(field == f)
+            within, between = _variances(of)
             variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
             with np.errstate(divide="ignore", invalid="ignore"):
                 bits = n * np.log((within + between) / variance)
@@ -118,39 +118,19 @@ class Levels:
 
     def units(self, field: IntArray) -> Units:
         """Return the units of each number given the slots of its parent; others change nothing."""
-        parents = self.parent
-        s = len(field)
+        of = field[:, None] == self.parent
         count, centre, squares = self._moments[:, ALL]
-        spread = np.sqrt(squares / np.maximum(count, 1.0))
-        table = np.zeros((s + 1, self.n_fields, 2))
-        table[..., 1] = 1.0
-        for f in np.unique(parents[parents != NONE]).tolist():
-            of, columns = np.append(np.flatnonzero(field == f), s), np.flatnonzero(parents == f)
-            within, between = (part[columns] for part in self._variances(field == f))
-            # the count of a category that is missing is 0, as that of one never seen
-            n, mean, squares = np.pad(self._moments[:, 1:], ((0, 0), (0, 1), (0, 0)))[
-                :, of[:, None], columns
-            ]
-            share = n * between / np.maximum(n * between + within, TINY)
-            variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
-            found = np.sqrt((variance + (1.0 - share) * between) / np.maximum(within, TINY))
-            spread[columns] = np.sqrt(within)
-            ratio = np.clip(found, LEAST_RATIO, 1.0 / LEAST_RATIO)
-            ratio = np.where(within > 0.0, ratio, 1.0)
-            level = centre[columns] + share * (mean - centre[columns])
-            at = of[:, None], columns
-            table[at] = np.stack([level - ratio * centre[columns], ratio], axis=-1)
-        return Units(table, centre, spread)
-
-    def _variances(self, of: Mask) -> tuple[FloatArray, FloatArray]:
-        """Return the variances (d,) within and between the values of a field."""
-        n, mean, squares = self._moments[:, 1:][:, of]
-        total = np.maximum(n.sum(axis=0), TINY)
-        within = squares.sum(axis=0) / total
-        centre = (n * mean).sum(axis=0) / total
-        between = (n * (mean - centre) ** 2).sum(axis=0) / total
-        values = np.count_nonzero(n >= 1.0, axis=0)
-        return within, np.maximum(between - within * np.maximum(values - 1, 0) / total, 0.0)
+        moments = self._moments[:, 1:] * of
+        within, between = _variances(moments)
+        spread = np.sqrt(np.where(self.parent == NONE, squares / np.maximum(count, 1.0), within))
+        # the count of a category that is missing is 0, as that of one never seen
+        n, mean, squares = np.pad(moments, ((0, 0), (0, 1), (0, 0)))
+        share = n * between / np.maximum(n * between + within, TINY)
+        variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
+        found = np.sqrt((variance + (1.0 - share) * between) / np.maximum(within, TINY))
+        ratio = np.where(within > 0.0, np.clip(found, LEAST_RATIO, 1.0 / LEAST_RATIO), 1.0)
+        level = centre + share * (mean - centre)
+        return Units(np.stack([level - ratio * centre, ratio], axis=-1), centre, spread)
 
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``restore`` needs."""
@@ -162,6 +142,17 @@ class Levels:
         self._moments, self.parent = read(arrays, _LEVELS, prefix, r=1 + s, d=d)
         if (self.parent >= c).any():
             raise StateError("state: expected the parents of fields")
+
+
+def _variances(moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the variances (d,) within and between values with these moments (3, v, d)."""
+    n, mean, squares = moments
+    total = np.maximum(n.sum(axis=0), TINY)
+    within = squares.sum(axis=0) / total
+    centre = (n * mean).sum(axis=0) / total
+    between = (n * (mean - centre) ** 2).sum(axis=0) / total
+    values = np.count_nonzero(n >= 1.0, axis=0)
+    return within, np.maximum(between - within * np.maximum(values - 1, 0) / total, 0.0)
 
 
 @kernel

@@ -40,6 +40,9 @@ class Values:
         The value of each slot (s,), NaN for a rest.
     field
         The field of each slot (s,).
+    order, ends
+        The slots (s,) in the order of fields and values, each field's rest last, and where fields
+        begin and end in this order (c + 1,).
     """
 
     def __init__(self, c: int) -> None:
@@ -50,12 +53,12 @@ class Values:
     @property
     def most(self) -> int:
         """The most values of a field that are told apart."""
-        return min(MOST_VALUES, MOST_SLOTS // (len(self._ends) - 1))
+        return min(MOST_VALUES, MOST_SLOTS // (len(self.ends) - 1))
 
     def slots(self, codes: FloatArray) -> IntArray:
         """Return the slot of each value (m, c), `MISSING` for NaN."""
         result = np.full(codes.shape, MISSING)
-        fill_slots(codes, self.codes, self._order, self._ends, result)
+        fill_slots(codes, self.codes, self.order, self.ends, result)
         return result
 
     def told_apart(self, count: FloatArray) -> IntArray:
@@ -104,8 +107,8 @@ class Values:
 
     def _index(self) -> None:
         """Sort the values of each field, its rest last, so that they are found."""
-        self._order = np.lexsort([self.codes, self.field])
-        self._ends = np.append(0, np.cumsum(np.bincount(self.field)))
+        self.order = np.lexsort([self.codes, self.field])
+        self.ends = np.append(0, np.cumsum(np.bincount(self.field)))
 
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``restore`` needs."""
@@ -117,7 +120,7 @@ class Values:
 
     def restore(self, arrays: Arrays, prefix: str) -> None:
         """Restore a state of as many fields; StateError if it cannot be one."""
-        c = len(self._ends) - 1
+        c = len(self.ends) - 1
         self.codes, self.field, self._sketch = read(arrays, _VALUES, prefix)
         rests = np.isnan(self.codes)
         if not (rests[:c].all() and (self.field[:c] == np.arange(c)).all()) or (
