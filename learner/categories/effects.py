@@ -142,7 +142,7 @@ class Effects:
         return np.where(known, STRIDE * first + second, np.nan)
 
     def _learn_pairs(self, slots: IntArray, taken: IntArray) -> None:
-        anew = self._pairs.learn(self._codes(slots))
+        _, anew = self._pairs.learn(self._codes(slots))
         self._of_pairs.resize(len(self._pairs.field))
         of_taken = np.isin(np.divmod(self._pairs.codes, STRIDE), taken).any(axis=0)
         self._of_pairs.clear(np.concatenate([anew, np.flatnonzero(of_taken)]))

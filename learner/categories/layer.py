@@ -225,9 +225,8 @@ class Categories:
         X, codes = self.numbers(rows), self._codes(rows)
         if memory is not None:
             self._forget(memory / (memory + len(rows)))
-        taken = self.values.learn(codes)
+        slots, taken = self.values.learn(codes)
         self._make_room(taken)
-        slots = self.values.slots(codes)
         self._effects.learn(X, slots, taken, settled=self._n > SETTLED)
         add_pairs(slots, self._joint)
         self._n += len(rows)

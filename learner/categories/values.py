@@ -70,10 +70,10 @@ class Values:
         own = np.arange(len(self.field))
         return np.append(np.where(2.0 * count >= self._sketch, own, self.field), MISSING)
 
-    def learn(self, codes: FloatArray) -> IntArray:
+    def learn(self, codes: FloatArray) -> tuple[IntArray, IntArray]:
         """Count the values (m, c) of a learning batch, and give slots to new ones.
 
-        Return the slots that have another value now.
+        Return the slots (m, c) of the values, and those that have another value now.
         """
         slots = self.slots(codes)
         taken: list[int] = []
@@ -86,7 +86,8 @@ class Values:
                 taken += self._give_slot(f, code, count)
         if fields:
             self._index()
-        return np.array(taken, np.int64)
+            slots = self.slots(codes)
+        return slots, np.array(taken, np.int64)
 
     def forget(self, share: float) -> None:
         """Reduce all counts to a share of themselves."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from interpreter import needs_compiler
 from naive_effects import NaiveEffects
 from scipy import integrate
 from streams import blame_of
@@ -44,6 +45,7 @@ def test_units_are_those_of_the_oracle(seed, together):
     ]  # fmt: skip
 
 
+@needs_compiler("half a million records")
 @pytest.mark.parametrize("together", [0.0, 4.0])
 def test_the_density_integrates_to_one(together):
     density = CategoricalDensity(n_categories=3)
@@ -60,6 +62,7 @@ def test_the_density_integrates_to_one(together):
     assert total == pytest.approx(1.0, abs=1e-3)
 
 
+@needs_compiler("a whole stream")
 @pytest.mark.parametrize("together", [0.0, 4.0])
 def test_a_number_that_is_usual_for_each_category_alone_is_an_anomaly(together):
     rows = records(1, together)
