@@ -76,15 +76,19 @@ class FieldWatch(msgspec.Struct):
     numbers: dict[str, list[float]] = {}
 
     def take(
-        self, values: Sequence[bytes | None], chosen: Sequence[str]
+        self,
+        values: Sequence[bytes | None],
+        chosen: Sequence[str],
+        categories: Sequence[str] = (),
     ) -> list[tuple[int, FieldChange]]:
         """Look at the next values; return the changes of fields, each with the value's position.
 
         Only fields that are `chosen` can vanish or change, and only others appear as new ones.
+        Those of them that are `categories` have no unit, also where their values are numbers.
         """
         changes: list[tuple[int, FieldChange]] = []
         positions = list(_sampled(self.seen, self.seen + len(values)))
-        measured = frozenset(chosen if positions else ())
+        measured = frozenset(chosen if positions else ()).difference(categories)
         for position in positions:
             self._add(values[position], measured)
             self.sampled += 1

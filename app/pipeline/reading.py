@@ -166,12 +166,13 @@ class Reader:
         The fields of entity and time may vanish as those that are scored. An invalid record has the
         time of its timestamp.
         """
-        of, n = self._settings, read.n_first
+        of, n, columns = self._settings, read.n_first, self.columns
         roles = (of.entity, of.time, of.rates_by)
         named = tuple(name for name in roles if name is not None and name != KEY)
         values = [record.value for record in read.records]
         found = self.watch.take(values[:n], named)
-        later = self.watch.take(values[n:], (*self.columns.fields, *named))
+        categories = columns.fields[len(columns.numbers) :]
+        later = self.watch.take(values[n:], (*columns.fields, *named), categories)
         found += [(n + i, change) for i, change in later]
         known = dict(zip(read.decoded.positions, read.times, strict=True)) if found else {}
         return [(i, known.get(i, read.records[i].timestamp), change) for i, change in found]

@@ -104,7 +104,7 @@ def _compare(
         of, alone = categories.slots_of(f), categories.given_others(slots, f)
         at = np.minimum(np.searchsorted(of, slots[:, f]), len(of) - 1)
         unlikely[:, f] = (alone.max(axis=1) - alone[row, at] > LEAST) & (slots[:, f] != MISSING)
-        log_p = log_softmax(alone + categories.log_density(X, f), axis=1)
+        log_p = log_softmax(alone + categories.log_density(slots, X, f), axis=1)
         likely = log_p[:, 1:].argmax(axis=1) + 1 if len(of) > 1 else np.zeros(len(slots), np.int64)
         nats[:, f], usual[:, f] = -log_p[row, at], -log_p[row, likely]
         expected[:, f] = categories.values.codes[of[likely]]

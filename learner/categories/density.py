@@ -25,7 +25,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
     """Density of records of numbers and categories: its log is log p(numbers, categories) in nats.
 
     The probability of the categories is that of a tree. Numbers are learned by one network, in
-    units of the category that tells most of them. Up to 255 values of a field are told apart, the
+    units of the categories that tell most of them. Up to 255 values of a field are told apart, the
     most frequent ones; the others are one.
 
     Parameters

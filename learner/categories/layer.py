@@ -1,8 +1,8 @@
 """Categories: exact probabilities of fields without order, and numbers in the units of theirs.
 
 The density of a record is that of its categories times that of its numbers given these. The first
-is a tree (`tree`). For the second, each number is shifted and scaled by what it is like for the
-category that tells most of it (`levels`), and what is left is the network's to learn. Records of
+is a tree (`tree`). For the second, each number is shifted and scaled by what the categories that
+tell most of it do to it (`effects`), and what is left is the network's to learn. Records of
 categories alone have one number that is always missing, so that the network has something to hold.
 """
 
@@ -20,7 +20,8 @@ from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state_schema import Entry, counts, read
 from faust_oslrau.learner.vector.blocks import row_sums
 
-from .levels import FARTHEST, TINY, Levels, Units
+from .effects import Effects
+from .levels import TINY
 from .tree import (
     NONE,
     SEEN,
@@ -49,7 +50,7 @@ SETTLED = 240
 
 
 class CategoricalRows(NamedTuple):
-    """Rows of m records, their numbers as they would be with an average category.
+    """Rows of m records, their numbers as they would be with average categories.
 
     Attributes
     ----------
@@ -77,7 +78,6 @@ class CategoricalRows(NamedTuple):
 _TREE = {
     "joint": Entry(("s", "s"), 0.0),
     "parent": Entry(("c",), NONE, MOST_SLOTS, "<i8"),
-    "parents": Entry(("d",), NONE, MOST_SLOTS, "<i8"),
     "fitted": counts(2),
     "rows": Entry(("n", "w"), nan=True),
 }
@@ -110,7 +110,7 @@ class Categories:
         self.parent = np.full(c, NONE)
         self.alone = False
         self._joint = np.zeros((c, c))
-        self._levels, self._number_parents = Levels(c, 0), np.empty(0, np.int64)
+        self._effects = Effects(self.values.field, 0)
         self._n, self._fitted = 0, 0
         self._pending: list[FloatArray] = []
         self._derive()
@@ -121,7 +121,7 @@ class Categories:
         return len(self.parent)
 
     def take(self, rows: FloatArray) -> CategoricalRows:
-        """Return the next rows (m, d + c), with numbers as they would be with an average category.
+        """Return the next rows (m, d + c), with numbers as they would be with average categories.
 
         They are learned at the next boundary.
         """
@@ -132,10 +132,10 @@ class Categories:
     def average(self, rows: FloatArray) -> CategoricalRows:
         """Return rows (m, d + c) as ``take`` would return them now."""
         X, slots = self.numbers(rows), self._told[self.values.slots(self._codes(rows))]
-        if self._levels.n_fields != X.shape[1]:
-            self._begin(X.shape[1])
-        units, log_slope = self._units.of(slots, self._number_parents)
-        slopes = np.where(np.isnan(X), 0.0, log_slope)
+        if self._effects.n_fields != X.shape[1]:
+            self._effects = Effects(self.values.field, X.shape[1])
+        units = self._effects.units(slots)
+        slopes = np.where(np.isnan(X), 0.0, -np.log(units[..., 1]))
         learned = (X - units[..., 0]) / units[..., 1]
         log_probability = row_sums(self.log_probability(slots))
         rarity = self._log_rarity(slots)
@@ -146,9 +146,9 @@ class Categories:
 
         For records whose categories are not known.
         """
-        if self._levels.n_fields != rows.shape[1]:
+        if self._effects.n_fields != rows.shape[1]:
             return rows
-        shift, ratio = self._units.table[MISSING].T
+        shift, ratio = self._effects.units(np.full((1, self.c), MISSING))[0].T
         return np.asarray(shift + ratio * rows)
 
     def codes(self) -> FloatArray:
@@ -179,25 +179,28 @@ class Categories:
 
         In the order of ``slots_of(f)``.
         """
+        rows = self._with_each(slots, f)
+        joint = row_sums(self.log_probability(rows)).reshape(len(slots), len(self.slots_of(f)))
+        return np.asarray(log_softmax(joint, axis=1))
+
+    def log_density(self, slots: IntArray, X: FloatArray, f: int) -> FloatArray:
+        """Return the log-density (k, v) of the numbers (k, d) given each value of a field.
+
+        And the other slots (k, c), as independent Gaussians. In the order of ``slots_of(f)``.
+        """
+        of, v = self._effects, len(self.slots_of(f))
+        shift, ratio = np.moveaxis(of.units(self._with_each(slots, f)), -1, 0)
+        deviation = ratio * np.maximum(of.spread, TINY)
+        z = (np.repeat(X, v, axis=0) - shift - ratio * of.centre) / deviation
+        found = -0.5 * np.minimum(z * z, LARGEST_SQUARE) - np.log(deviation)
+        return row_sums(np.nan_to_num(found)).reshape(len(X), v)
+
+    def _with_each(self, slots: IntArray, f: int) -> IntArray:
+        """Return slots (k, c) with each value of a field (k * v, c)."""
         of = self.slots_of(f)
         rows = np.repeat(slots, len(of), axis=0)
         rows[:, f] = np.tile(of, len(slots))
-        joint = row_sums(self.log_probability(rows)).reshape(len(slots), len(of))
-        return np.asarray(log_softmax(joint, axis=1))
-
-    def log_density(self, X: FloatArray, f: int) -> FloatArray:
-        """Return the log-density (k, v) of the numbers (k, d) that a field tells most of.
-
-        For each of its values, as independent Gaussians.
-        """
-        of, units = self.slots_of(f), self._units
-        result = np.zeros((len(X), len(of)))
-        for j in np.flatnonzero(self._number_parents == f).tolist():
-            shift, ratio = units.table[of, j].T
-            deviation = ratio * max(units.spread[j], TINY)
-            z = (X[:, j, None] - shift - ratio * units.centre[j]) / deviation
-            result += np.nan_to_num(-0.5 * np.minimum(z * z, LARGEST_SQUARE) - np.log(deviation))
-        return result
+        return rows
 
     def slots_of(self, f: int) -> IntArray:
         """Return the slots of a field's values that are told apart, its rest first."""
@@ -222,10 +225,9 @@ class Categories:
         X, codes = self.numbers(rows), self._codes(rows)
         if memory is not None:
             self._forget(memory / (memory + len(rows)))
-        taken = self.values.learn(codes)
+        slots, taken = self.values.learn(codes)
         self._make_room(taken)
-        slots = self.values.slots(codes)
-        self._levels.learn(self._clipped(X, slots, taken), slots)
+        self._effects.learn(X, slots, taken, settled=self._n > SETTLED)
         add_pairs(slots, self._joint)
         self._n += len(rows)
         if self._n - self._fitted >= min(self._fitted // 4, REFIT):
@@ -236,23 +238,18 @@ class Categories:
         """Return the columns (m, c) that are categories."""
         return np.ascontiguousarray(rows[:, rows.shape[1] - self.c :])
 
-    def _begin(self, d: int) -> None:
-        self._levels, self._number_parents = Levels(len(self.values.field), d), np.full(d, NONE)
-        self._derive()
-
     def _forget(self, share: float) -> None:
         self._joint *= share
         self.values.forget(share)
-        self._levels.forget(share)
+        self._effects.forget(share)
 
     def _make_room(self, taken: IntArray) -> None:
         """Make room for new slots; what was known of those ``taken`` becomes that of the rests."""
         more = len(self.values.field) - len(self._joint)
         if more > 0:
             self._joint = np.pad(self._joint, ((0, more), (0, more)))
-            self._levels.resize(len(self.values.field))
         self._add_to_rests(self._joint, np.unique(taken))
-        self._levels.clear(taken)
+        self._effects.make_room(len(self._joint), taken)
 
     def _add_to_rests(self, joint: FloatArray, slots: IntArray) -> None:
         """Let the records of some slots be those of the rests of their fields."""
@@ -262,23 +259,15 @@ class Categories:
             joint[:, rest] += joint[:, slot]
             joint[slot] = joint[:, slot] = 0.0
 
-    def _clipped(self, X: FloatArray, slots: IntArray, taken: IntArray) -> FloatArray:
-        """Return numbers (m, d) within `FARTHEST` spreads of what is usual for their category."""
-        if self._n <= SETTLED:
-            return X
-        is_new = (slots >= len(self._units.table) - 1) | np.isin(slots, taken)
-        units, _ = self._units.of(np.where(is_new, MISSING, slots), self._number_parents)
-        return np.clip(X, *self._units.ranges(units, FARTHEST))
-
     def _choose_parents(self) -> None:
         self._fitted = self._n
         self.parent = parents(gains(self._joint, self.values.field, self.c))
-        self._number_parents = self._levels.parents(self.values.field, self.c)
+        self._effects.choose_parents(self.values.field, self.c)
 
     def _by_field(self, table: NDArray[Any]) -> FloatArray:
         """Return the sums (k, c) of the columns (k, s) of each field's slots."""
-        of = self.values.field
-        return np.column_stack([table[:, of == f].sum(axis=1) for f in range(self.c)])
+        of = self.values
+        return np.asarray(np.add.reduceat(table[:, of.order], of.ends[:-1], axis=1))
 
     def _derive(self) -> None:
         """Derive from the counts what probabilities and units are made of."""
@@ -295,16 +284,15 @@ class Categories:
             self.values.field, self.parent, order, marginal,
             joint, self._by_field(joint), 1.0 + self._by_field(once),
         )  # fmt: skip
-        self._units: Units = self._levels.units(self.values.field, self._number_parents)
+        self._effects.derive(self.values.field)
 
     def state(self) -> Arrays:
         """Return the arrays that ``restore`` needs."""
         return {
-            **self.values.state(),
-            **self._levels.state(),
+            **self.values.state("category_"),
+            **self._effects.state(),
             "category_joint": self._joint,
             "category_parent": self.parent,
-            "category_parents": self._number_parents,
             "category_fitted": np.array([self._n, self._fitted]),
             "category_rows": np.concatenate(self._pending or [np.empty((0, 0))]),
         }
@@ -315,17 +303,17 @@ class Categories:
         StateError if it cannot be one.
         """
         c = self.c
-        self.values.restore(arrays)
+        self.values.restore(arrays, "category_")
         s = len(self.values.field)
-        self._joint, self.parent, self._number_parents, fitted, rows = read(
-            arrays, _TREE, "category_", s=s, c=c, d=(0, d or 0), n=pending
+        self._joint, self.parent, fitted, rows = read(
+            arrays, _TREE, "category_", s=s, c=c, n=pending
         )
         if pending > 0:
             if rows.shape[1] != c + (0 if self.alone else d or 0):
                 raise StateError("state: expected pending rows with their categories")
             self._pending = [rows]
         self._n, self._fitted = fitted.tolist()
-        if self._fitted > self._n or (self.parent >= c).any() or (self._number_parents >= c).any():
+        if self._fitted > self._n or (self.parent >= c).any():
             raise StateError("state: expected the parents of fields")
         if (depths(self.parent) >= c).any():
             raise StateError("state: expected a tree of fields")
@@ -336,6 +324,7 @@ class Categories:
             raise StateError("state: expected one value of each field in a record")
         if (np.abs(self._joint - self._joint.T) > 0.0).any():
             raise StateError("state: expected pairs of categories to be counted once")
-        self._levels = Levels(s, len(self._number_parents))
-        self._levels.restore(arrays, s, len(self._number_parents))
+        has_begun = arrays.get("effect_0_parents", np.empty(0)).size > 0
+        self._effects = Effects(of, d or 0 if has_begun else 0)
+        self._effects.restore(arrays, of, c)
         self._derive()

@@ -1,7 +1,8 @@
 """What numbers are like given a category: the level and the spread of each field for each value.
 
-Those of values with few records are drawn to what values are like, by the variances within and
-between them, as in a model with random effects.
+A category is one field, or two fields as one (`effects`). Levels and spreads of values with few
+records are drawn to what values are like, by the variances within and between them, as in a model
+with random effects.
 """
 
 from __future__ import annotations
@@ -11,18 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .tree import NONE
-from .values import MISSING
+from .values import MOST_SLOTS
 
 PRIOR_RECORDS = 4.0
 """Records that the variance within all values counts for in that of one value."""
-
-FARTHEST = 8.0
-"""Spreads from a level at which a value is clipped when it is learned: a fault must not move what
-is usual for a category."""
 
 LEAST_RATIO = 1e-3
 """Least ratio of the spreads of two values, so that densities of one that never varied are
@@ -35,40 +33,37 @@ ALL = 0
 
 _COUNT, _MEAN, _SQUARES = range(3)
 
-_LEVELS = {"moments": Entry((3, "r", "d"), np.reshape([0.0, -LARGEST, 0.0], (3, 1, 1)))}
+_LEVELS = {
+    "moments": Entry((3, "r", "d"), np.reshape([0.0, -LARGEST, 0.0], (3, 1, 1))),
+    "parents": Entry(("d",), NONE, MOST_SLOTS, "<i8"),
+}
 
 
 class Units(NamedTuple):
-    """Shift and ratio of each number given each slot (s + 1, d, 2), log-slope, centre and spread.
+    """Shift and ratio of each number given each slot (s + 1, d, 2), centre and spread.
 
     A number is the shift plus the ratio times what it would be if its category were an average one.
-    The last row is that where the category is missing. ``log_slope`` (s + 1, d) is the logarithm of
-    one over the ratio. The ``spread`` (d,) is the deviation from the ``centre`` (d,) with an
-    average category.
+    The last row is that where the category is missing. The ``spread`` (d,) is the deviation from
+    the ``centre`` (d,) with an average category.
     """
 
     table: FloatArray
-    log_slope: FloatArray
     centre: FloatArray
     spread: FloatArray
 
-    def of(self, slots: IntArray, parents: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return shift and ratio (m, d, 2) and log-slope (m, d) for slots (m, c)."""
-        at = np.where(parents == NONE, MISSING, slots[:, parents]), np.arange(len(parents))
-        return self.table[at], self.log_slope[at]
-
-    def ranges(self, units: FloatArray, spreads: float) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds (m, d) so many spreads from the level of shift and ratio (m, d, 2)."""
-        shift, ratio = units[..., 0], units[..., 1]
-        level, half = shift + ratio * self.centre, spreads * self.spread * ratio
-        return level - half, level + half
-
 
 class Levels:
-    """Number, mean and sum of squares of each field, of all records and of those of each slot."""
+    """Number, mean and sum of squares of each field, of all records and of those of each slot.
+
+    Attributes
+    ----------
+    parent
+        The category (d,) that tells most of each field, `NONE` for none.
+    """
 
     def __init__(self, s: int, d: int) -> None:
         self._moments = np.zeros((3, 1 + s, d))
+        self.parent = np.full(d, NONE)
 
     @property
     def n_fields(self) -> int:
@@ -78,11 +73,17 @@ class Levels:
     def resize(self, s: int) -> None:
         """Make room for ``s`` slots."""
         more = 1 + s - self._moments.shape[1]
-        self._moments = np.pad(self._moments, ((0, 0), (0, more), (0, 0)))
+        if more > 0:
+            self._moments = np.pad(self._moments, ((0, 0), (0, more), (0, 0)))
 
     def clear(self, slots: IntArray) -> None:
         """Forget what is known of slots that have another value now."""
         self._moments[:, 1 + slots] = 0.0
+
+    def clear_fields(self, which: Mask) -> None:
+        """Forget all that is known of some of the fields (d,); no category tells of them."""
+        self._moments[..., which] = 0.0
+        self.parent[which] = NONE
 
     def forget(self, share: float) -> None:
         """Reduce all weights to a share of themselves."""
@@ -92,68 +93,66 @@ class Levels:
         """Learn the numbers (m, d) of rows with these slots (m, c)."""
         add_moments(X, slots, self._moments)
 
-    def parents(self, field: IntArray, c: int) -> IntArray:
-        """Return the field (d,) of categories whose values tell most of each number, or `NONE`.
+    def choose_parent(self, field: IntArray, c: int, taken: IntArray) -> Mask:
+        """Choose the category whose values tell most of each field; return which (d,) changed.
 
         That raises the likelihood of the log most, by more than its two parameters for each value
-        cost.
+        cost. Not one of those ``taken`` (r, d).
         """
         gain = np.zeros((c, self.n_fields))
         for f in range(c):
-            n, _, squares = self._moments[:, 1:][:, field == f]
+            n, _, squares = of = self._moments[:, 1:][:, field == f]
             records, values = n.sum(axis=0), np.count_nonzero(n >= 1.0, axis=0)
-            within, between = self._variances(field == f)
+            within, between = _variances(of)
             variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
             with np.errstate(divide="ignore", invalid="ignore"):
                 bits = n * np.log((within + between) / variance)
             bits = np.where(np.isfinite(bits), bits, 0.0).sum(axis=0)
             cost = np.maximum(values - 1, 0) * np.log(np.maximum(records, 2.0))
             gain[f] = np.where(values > 1, 0.5 * bits - cost, 0.0)
-        best = gain.argmax(axis=0)
-        return np.where(gain[best, np.arange(self.n_fields)] > 0.0, best, NONE)
+        for others in taken:
+            gain[others, np.arange(self.n_fields)] *= others == NONE
+        before, best = self.parent, gain.argmax(axis=0)
+        self.parent = np.where(gain.max(axis=0) > 0.0, best, NONE)
+        return np.asarray(self.parent != before)
 
-    def units(self, field: IntArray, parents: IntArray) -> Units:
+    def units(self, field: IntArray) -> Units:
         """Return the units of each number given the slots of its parent; others change nothing."""
-        s = len(field)
+        of = field[:, None] == self.parent
         count, centre, squares = self._moments[:, ALL]
-        spread = np.sqrt(squares / np.maximum(count, 1.0))
-        table = np.zeros((s + 1, self.n_fields, 2))
-        table[..., 1] = 1.0
-        for f in np.unique(parents[parents != NONE]).tolist():
-            of, columns = np.append(np.flatnonzero(field == f), s), np.flatnonzero(parents == f)
-            within, between = (part[columns] for part in self._variances(field == f))
-            # the count of a category that is missing is 0, as that of one never seen
-            n, mean, squares = np.pad(self._moments[:, 1:], ((0, 0), (0, 1), (0, 0)))[
-                :, of[:, None], columns
-            ]
-            share = n * between / np.maximum(n * between + within, TINY)
-            variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
-            found = np.sqrt((variance + (1.0 - share) * between) / np.maximum(within, TINY))
-            spread[columns] = np.sqrt(within)
-            ratio = np.clip(found, LEAST_RATIO, 1.0 / LEAST_RATIO)
-            ratio = np.where(within > 0.0, ratio, 1.0)
-            level = centre[columns] + share * (mean - centre[columns])
-            at = of[:, None], columns
-            table[at] = np.stack([level - ratio * centre[columns], ratio], axis=-1)
-        return Units(table, -np.log(table[..., 1]), centre, spread)
+        moments = self._moments[:, 1:] * of
+        within, between = _variances(moments)
+        spread = np.sqrt(np.where(self.parent == NONE, squares / np.maximum(count, 1.0), within))
+        # the count of a category that is missing is 0, as that of one never seen
+        n, mean, squares = np.pad(moments, ((0, 0), (0, 1), (0, 0)))
+        share = n * between / np.maximum(n * between + within, TINY)
+        variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
+        found = np.sqrt((variance + (1.0 - share) * between) / np.maximum(within, TINY))
+        ratio = np.where(within > 0.0, np.clip(found, LEAST_RATIO, 1.0 / LEAST_RATIO), 1.0)
+        level = centre + share * (mean - centre)
+        return Units(np.stack([level - ratio * centre, ratio], axis=-1), centre, spread)
 
-    def _variances(self, of: Mask) -> tuple[FloatArray, FloatArray]:
-        """Return the variances (d,) within and between the values of a field."""
-        n, mean, squares = self._moments[:, 1:][:, of]
-        total = np.maximum(n.sum(axis=0), TINY)
-        within = squares.sum(axis=0) / total
-        centre = (n * mean).sum(axis=0) / total
-        between = (n * (mean - centre) ** 2).sum(axis=0) / total
-        values = np.count_nonzero(n >= 1.0, axis=0)
-        return within, np.maximum(between - within * np.maximum(values - 1, 0) / total, 0.0)
-
-    def state(self) -> Arrays:
+    def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``restore`` needs."""
-        return {"category_moments": self._moments}
+        return {prefix + "moments": self._moments, prefix + "parents": self.parent}
 
-    def restore(self, arrays: Arrays, s: int, d: int) -> None:
-        """Restore a state of ``s`` slots and ``d`` fields; StateError if it cannot be one."""
-        (self._moments,) = read(arrays, _LEVELS, "category_", r=1 + s, d=d)
+    def restore(self, arrays: Arrays, prefix: str, s: int, c: int) -> None:
+        """Restore a state of ``s`` slots of ``c`` categories; StateError if it cannot be one."""
+        d = self.n_fields
+        self._moments, self.parent = read(arrays, _LEVELS, prefix, r=1 + s, d=d)
+        if (self.parent >= c).any():
+            raise StateError("state: expected the parents of fields")
+
+
+def _variances(moments: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the variances (d,) within and between values with these moments (3, v, d)."""
+    n, mean, squares = moments
+    total = np.maximum(n.sum(axis=0), TINY)
+    within = squares.sum(axis=0) / total
+    centre = (n * mean).sum(axis=0) / total
+    between = (n * (mean - centre) ** 2).sum(axis=0) / total
+    values = np.count_nonzero(n >= 1.0, axis=0)
+    return within, np.maximum(between - within * np.maximum(values - 1, 0) / total, 0.0)
 
 
 @kernel
@@ -173,3 +172,18 @@ def add_moments(X: Array, slots: Array, moments: Array) -> None:
                     shift = X[i, j] - moments[_MEAN, row, j]
                     moments[_MEAN, row, j] += shift / moments[_COUNT, row, j]
                     moments[_SQUARES, row, j] += shift * (X[i, j] - moments[_MEAN, row, j])
+
+
+@kernel
+def add_units(slots: Array, parent: Array, table: Array, units: Array) -> None:
+    """Put shift and ratio of the ``table`` (s + 1, d, 2) inside ``units`` (m, d, 2).
+
+    Those of each record's slot (m, c) of the ``parent`` (d,) of each number; the last where it is
+    missing.
+    """
+    for i in range(slots.shape[0]):
+        for j in range(len(parent)):
+            if parent[j] >= 0:
+                shift, ratio = table[slots[i, parent[j]], j]
+                units[i, j, 0] += units[i, j, 1] * shift
+                units[i, j, 1] *= ratio

@@ -7,6 +7,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state_schema import Entry, counts, read
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 MOST_SLOTS = 512
 """Values that are told apart in all fields together: what is known of pairs of them grows with the
@@ -39,6 +40,9 @@ class Values:
         The value of each slot (s,), NaN for a rest.
     field
         The field of each slot (s,).
+    order, ends
+        The slots (s,) in the order of fields and values, each field's rest last, and where fields
+        begin and end in this order (c + 1,).
     """
 
     def __init__(self, c: int) -> None:
@@ -49,16 +53,12 @@ class Values:
     @property
     def most(self) -> int:
         """The most values of a field that are told apart."""
-        return min(MOST_VALUES, MOST_SLOTS // max(len(self._of), 1))
+        return min(MOST_VALUES, MOST_SLOTS // (len(self.ends) - 1))
 
     def slots(self, codes: FloatArray) -> IntArray:
         """Return the slot of each value (m, c), `MISSING` for NaN."""
-        result = np.empty(codes.shape, np.int64)
-        for f, (known, slots) in enumerate(self._of):
-            column = codes[:, f]
-            at = np.minimum(np.searchsorted(known, column), len(known) - 1)
-            found = np.where(known[at] == column, slots[at], f)
-            result[:, f] = np.where(np.isnan(column), MISSING, found)
+        result = np.full(codes.shape, MISSING)
+        fill_slots(codes, self.codes, self.order, self.ends, result)
         return result
 
     def told_apart(self, count: FloatArray) -> IntArray:
@@ -70,10 +70,10 @@ class Values:
         own = np.arange(len(self.field))
         return np.append(np.where(2.0 * count >= self._sketch, own, self.field), MISSING)
 
-    def learn(self, codes: FloatArray) -> IntArray:
+    def learn(self, codes: FloatArray) -> tuple[IntArray, IntArray]:
         """Count the values (m, c) of a learning batch, and give slots to new ones.
 
-        Return the slots that have another value now.
+        Return the slots (m, c) of the values, and those that have another value now.
         """
         slots = self.slots(codes)
         taken: list[int] = []
@@ -86,7 +86,8 @@ class Values:
                 taken += self._give_slot(f, code, count)
         if fields:
             self._index()
-        return np.array(taken, np.int64)
+            slots = self.slots(codes)
+        return slots, np.array(taken, np.int64)
 
     def forget(self, share: float) -> None:
         """Reduce all counts to a share of themselves."""
@@ -106,28 +107,22 @@ class Values:
         return [slot]
 
     def _index(self) -> None:
-        """Sort the values of each field, so that they are found."""
-        rests = np.isnan(self.codes)
-        self._of: list[tuple[FloatArray, IntArray]] = []
-        for f in range(np.count_nonzero(rests)):
-            slots = np.flatnonzero((self.field == f) & ~rests)
-            slots = slots[self.codes[slots].argsort()]
-            # beyond all values, so that there is one to compare with
-            known = np.append(self.codes[slots], np.inf)
-            self._of.append((known, np.append(slots, f)))
+        """Sort the values of each field, its rest last, so that they are found."""
+        self.order = np.lexsort([self.codes, self.field])
+        self.ends = np.append(0, np.cumsum(np.bincount(self.field)))
 
-    def state(self) -> Arrays:
+    def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``restore`` needs."""
         return {
-            "category_codes": self.codes,
-            "category_field": self.field,
-            "category_sketch": self._sketch,
+            prefix + "codes": self.codes,
+            prefix + "field": self.field,
+            prefix + "sketch": self._sketch,
         }
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: Arrays, prefix: str) -> None:
         """Restore a state of as many fields; StateError if it cannot be one."""
-        c = len(self._of)
-        self.codes, self.field, self._sketch = read(arrays, _VALUES, "category_")
+        c = len(self.ends) - 1
+        self.codes, self.field, self._sketch = read(arrays, _VALUES, prefix)
         rests = np.isnan(self.codes)
         if not (rests[:c].all() and (self.field[:c] == np.arange(c)).all()) or (
             rests[c:].any() or (self.field >= c).any()
@@ -140,3 +135,26 @@ class Values:
         ):
             raise StateError("state: expected the values of a field once, and not too many")
         self._index()
+
+
+@kernel
+def fill_slots(codes: Array, known: Array, order: Array, ends: Array, result: Array) -> None:
+    """Fill ``result`` (m, c) with the slots of values (m, c), but where these are missing.
+
+    ``known`` (s,) are the values of slots, ``order`` (s,) those in the order of fields and values,
+    each field's rest last, and ``ends`` (c + 1,) where fields begin and end in this order.
+    """
+    for f in range(codes.shape[1]):
+        for i in range(codes.shape[0]):
+            low, rest = ends[f], ends[f + 1] - 1
+            high = rest
+            while low < high:
+                middle = (low + high) // 2
+                if known[order[middle]] < codes[i, f]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < rest and known[order[low]] == codes[i, f]:
+                result[i, f] = order[low]
+            elif codes[i, f] == codes[i, f]:
+                result[i, f] = order[rest]

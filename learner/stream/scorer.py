@@ -61,7 +61,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         on; their part of the log-likelihood is the logarithm of a probability.
     n_categories
         How many columns, the last ones, are categories: numbers that stand for values without
-        order. The learner is given the other columns as they would be with an average category; if
+        order. The learner is given the other columns as they would be with average categories; if
         there are none, one number that is always missing. Log-likelihoods are those of numbers and
         categories together.
     max_entities

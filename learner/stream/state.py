@@ -64,7 +64,7 @@ class Layered(NamedTuple):
     slots
         The slots (m,) of their entities, and which are new there (m,).
     categorical, own, seasonal
-        Numbers as they would be with an average category, in units of their entity, and at an
+        Numbers as they would be with average categories, in units of their entity, and at an
         average hour.
     of_categories
         What `of_categories` returns of them (m, 2).

@@ -42,6 +42,17 @@ def test_the_topic_of_anomalies_gets_an_event_also_where_the_records_are_dead_le
     assert len({dict(message.headers)["ce_id"] for message in block.field_changes}) == 3
 
 
+@pytest.mark.parametrize(("kind", "told"), [("number", ["unit"]), ("category", [])])
+def test_codes_of_a_category_have_no_unit(kind, told):
+    settings = Settings(features=["a", "code"], kinds={"code": kind})
+    records = [
+        Record("features", 2, i, START + i, b"k", orjson.dumps({"a": i % 7, "code": code}))
+        for i, code in enumerate(i % 8 + 1 if i < 4000 else 100 * (i % 8 + 1) for i in range(8000))
+    ]
+    block = PartitionPipeline("features", 2, settings).process(records)
+    assert [orjson.loads(message.value)["state"] for message in block.field_changes] == told
+
+
 @pytest.mark.parametrize("watched", [{"seen": "x"}, {"quartiles": {"a": [[1.0]]}}, {"counts": 1}])
 def test_a_damaged_state_is_refused(watched):
     pipeline = PartitionPipeline("features", 2, SETTINGS)

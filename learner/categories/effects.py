@@ -1,0 +1,182 @@
+"""What categories do to numbers: one effect after the other, each on what those before leave.
+
+First those of single categories, whose shifts add up and whose ratios multiply; then that of two of
+them together. A value of both with few records is drawn to what they do apart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
+from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.state_schema import Entry, read
+
+from .levels import Levels, Units, add_units
+from .tree import NONE
+from .values import MISSING, MOST_SLOTS, Values
+
+SINGLES = 3
+"""Categories whose effects on a number add up: further ones hardly ever pay."""
+
+PAIRS = 4
+"""Pairs of fields that are told apart as one category. Numbers mostly have the same one."""
+
+STRIDE = 1024
+"""A pair's value is that of its first slot times this and that of its second one: more than slots
+there are."""
+
+FARTHEST = 8.0
+"""Spreads from a level at which a value is clipped when it is learned: a fault must not move what
+is usual for a category."""
+
+_PAIRS = {"fields": Entry((PAIRS, 2), NONE, MOST_SLOTS, "<i8")}
+
+
+class Effects:
+    """The levels and spreads of ``d`` numbers for ``s`` slots, of pairs of slots, and all together.
+
+    Attributes
+    ----------
+    centre, spread
+        What a number (d,) is like with average categories.
+    """
+
+    def __init__(self, field: IntArray, d: int) -> None:
+        self._singles = [Levels(len(field), d) for _ in range(SINGLES)]
+        self._pairs, self._of_pairs = Values(PAIRS), Levels(PAIRS, d)
+        self._fields = np.full((PAIRS, 2), NONE)
+        self.derive(field)
+
+    @property
+    def n_fields(self) -> int:
+        """Number of the fields that are numbers."""
+        return self._of_pairs.n_fields
+
+    def units(self, slots: IntArray) -> FloatArray:
+        """Return shift and ratio (m, d, 2) of the numbers of records with these slots (m, c).
+
+        A value is the shift plus the ratio times what it would be with average categories.
+        """
+        result = _no_units(len(slots), self.n_fields)
+        for levels, units, of in zip(self._used, self._units, self._slots(slots), strict=True):
+            add_units(of, levels.parent, units.table, result)
+        return result
+
+    def learn(self, X: FloatArray, slots: IntArray, taken: IntArray, *, settled: bool) -> None:
+        """Learn the numbers (m, d) of rows with these slots (m, c), once ``settled`` clipped.
+
+        Nothing is known yet of slots that are new or ``taken`` by another value.
+        """
+        is_new = (slots >= len(self._units[0].table) - 1) | np.isin(slots, taken)
+        known = np.where(is_new, MISSING, slots)
+        if settled:
+            X = np.clip(X, *self.ranges(self.units(known), FARTHEST))
+        used, before = self._used, self._slots(known)
+        if self._of_pairs in used:
+            self._learn_pairs(slots, taken)
+        now = self._slots(slots)
+        for levels, units, of, of_now in zip(used, self._units, before, now, strict=True):
+            levels.learn(X, of_now)
+            own = _no_units(*X.shape)
+            add_units(of, levels.parent, units.table, own)
+            X = (X - own[..., 0]) / own[..., 1]
+
+    def ranges(self, units: FloatArray, spreads: float) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds (m, d) so many spreads from the level of shift and ratio (m, d, 2)."""
+        shift, ratio = units[..., 0], units[..., 1]
+        level, half = shift + ratio * self.centre, spreads * self.spread * ratio
+        return level - half, level + half
+
+    def make_room(self, s: int, taken: IntArray) -> None:
+        """Make room for ``s`` slots, and forget what is known of those that were ``taken``."""
+        for levels in self._singles:
+            levels.resize(s)
+            levels.clear(taken)
+
+    def forget(self, share: float) -> None:
+        """Reduce all weights to a share of themselves."""
+        self._pairs.forget(share)
+        for levels in self._used:
+            levels.forget(share)
+
+    def choose_parents(self, field: IntArray, c: int) -> None:
+        """Choose whose effects each number has; those after one that changed begin anew."""
+        parents = np.empty((0, self.n_fields), np.int64)
+        for number, levels in enumerate(self._singles):
+            changed = levels.choose_parent(field, c, parents)
+            parents = np.concatenate([parents, levels.parent[None]])
+            for later in [*self._singles[number + 1 :], self._of_pairs]:
+                later.clear_fields(changed)
+            if (levels.parent == NONE).all():
+                break
+        if (self._singles[1].parent != NONE).any():
+            self._choose_pairs(parents[:2].T)
+            self._of_pairs.choose_parent(self._pairs.field, PAIRS, parents[:0])
+
+    def derive(self, field: IntArray) -> None:
+        """Derive the units of all effects from the levels of the slots of each ``field`` (s,)."""
+        # nothing is left to tell after an effect that no number has
+        n = sum(int((levels.parent != NONE).any()) for levels in self._singles[:-1])
+        self._used = used = self._singles[: n + 1] + [self._of_pairs] * (n > 1)
+        self._units: list[Units] = [
+            levels.units(self._pairs.field if levels is self._of_pairs else field)
+            for levels in used
+        ]
+        self.centre, self.spread = self._units[0].centre, self._units[0].spread
+        for levels, units in zip(used[1:], self._units[1:], strict=True):
+            self.centre = np.where(levels.parent == NONE, self.centre, units.centre)
+            self.spread = np.where(levels.parent == NONE, self.spread, units.spread)
+
+    def _slots(self, slots: IntArray) -> list[IntArray]:
+        """Return the slots that each effect in use knows, given those of single fields (m, c)."""
+        return [
+            self._pairs.slots(self._codes(slots)) if levels is self._of_pairs else slots
+            for levels in self._used
+        ]
+
+    def _codes(self, slots: IntArray) -> FloatArray:
+        """Return the values (m, `PAIRS`) of both categories as one, NaN where one is missing."""
+        first, second = (slots[:, of] for of in self._fields.T)
+        known = (first != MISSING) & (second != MISSING) & (self._fields[:, 0] != NONE)
+        return np.where(known, STRIDE * first + second, np.nan)
+
+    def _learn_pairs(self, slots: IntArray, taken: IntArray) -> None:
+        _, anew = self._pairs.learn(self._codes(slots))
+        self._of_pairs.resize(len(self._pairs.field))
+        of_taken = np.isin(np.divmod(self._pairs.codes, STRIDE), taken).any(axis=0)
+        self._of_pairs.clear(np.concatenate([anew, np.flatnonzero(of_taken)]))
+
+    def _choose_pairs(self, parents: IntArray) -> None:
+        """Tell apart pairs of the first two parents (d, 2), those already known first."""
+        wanted = np.unique(np.sort(parents[parents[:, 1] != NONE], axis=1), axis=0).tolist()
+        free = [p for p, pair in enumerate(self._fields.tolist()) if pair not in wanted]
+        new = [pair for pair in wanted if pair not in self._fields.tolist()]
+        for p, pair in zip(free, new, strict=False):
+            self._fields[p] = pair
+            self._of_pairs.clear(np.flatnonzero(self._pairs.field == p))
+
+    def state(self) -> Arrays:
+        """Return the arrays that ``restore`` needs."""
+        arrays = self._pairs.state("pair_") | {"pair_fields": self._fields}
+        for number, levels in enumerate([*self._singles, self._of_pairs]):
+            arrays |= levels.state(f"effect_{number}_")
+        return arrays
+
+    def restore(self, arrays: Arrays, field: IntArray, c: int) -> None:
+        """Restore a state of as many fields; StateError if it cannot be one."""
+        self._pairs.restore(arrays, "pair_")
+        (self._fields,) = read(arrays, _PAIRS, "pair_")
+        if (self._fields >= c).any():
+            raise StateError("state: expected pairs of fields")
+        for number, levels in enumerate(self._singles):
+            levels.restore(arrays, f"effect_{number}_", len(field), c)
+        self._of_pairs.restore(arrays, f"effect_{SINGLES}_", len(self._pairs.field), PAIRS)
+        self.derive(field)
+
+
+def _no_units(m: int, d: int) -> FloatArray:
+    """Return shift and ratio (m, d, 2) of numbers that stay as they are."""
+    units = np.zeros((m, d, 2))
+    units[..., 1] = 1.0
+    return units
