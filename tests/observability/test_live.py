@@ -15,7 +15,7 @@ from dashboards import (
 )
 from servers import firing, wait_for
 
-pytestmark = [pytest.mark.real_kafka, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.real_kafka
 
 _RECORDED = {name for name in rule_expressions() if ":" in name}
 # Prometheus itself makes these.
