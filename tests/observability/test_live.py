@@ -38,7 +38,7 @@ def test_every_metric_that_a_dashboard_or_rule_names_is_on_the_page(observed):
     expected = named - _RECORDED - _OF_PROMETHEUS
 
     def exposed():
-        page = observed.worker.get("/metrics")
+        _, page = observed.worker.get("/metrics")
         return {line.split("{")[0].split(" ")[0] for line in page.splitlines()}
 
     # some tell of what is known after some records only
