@@ -32,10 +32,10 @@ test-interpreted: $(READY) ## run the learner's tests without the compiler; make
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 3 tests/learner $(ARGS)
 
 chaos: $(READY) ## kill workers and brokers at random, then account for every record; make chaos ARGS="--seed 7"
-	@$(BIN)/python tests/chaos/chaos.py --out benchmarks/results $(ARGS)
+	@PYTHONPATH=tests/app $(BIN)/python tests/chaos/chaos.py --out benchmarks/results $(ARGS)
 
 soak: $(READY) ## run tens of millions of records through one worker; make soak ARGS="--minutes 30"
-	@$(BIN)/python tests/chaos/soak.py --out benchmarks/results $(ARGS)
+	@$(BIN)/python -m benchmarks.soak --out benchmarks/results $(ARGS)
 
 bench: $(READY) ## reproduce the paper's tables and measure speed; make bench ARGS="table1 --dataset quake"
 	@$(BIN)/python -m benchmarks $(or $(ARGS),all)

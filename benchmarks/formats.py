@@ -133,7 +133,7 @@ def pipeline(name: str, example: Row) -> PartitionPipeline:
     settings = Settings()
     made = PartitionPipeline("t", 0, settings)
     if name in KINDS:
-        made.translator = Translator(name, settings.max_record_bytes)
+        made.translator = Translator(name, settings.max_message_bytes)
         made.translator.accept([Acceptance(_ID, schema(name, example), 0, None)])
     return made
 

@@ -72,8 +72,3 @@ def test_uv_takes_packages_from_where_pip_does(install):
     python = f"""echo "global.cert='/a'"; echo "global.index-url='{mirror}'" """
     _, calls = install(python=python, uv="exit 0")
     assert calls[-1] == f"uv {_UV} {mirror}"
-
-
-def test_uv_has_a_version(install):
-    assert any(line.startswith("uv==") for line in (ROOT / "constraints.txt").read_text().split())
-    assert ".ci/install $(BIN)/python -e '.[dev]'" in (ROOT / "Makefile").read_text()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import starmap
 from typing import Any, NamedTuple
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
@@ -181,6 +181,13 @@ class KafkaClient:
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         records = {TopicPartition(topic, partition): RecordsToDelete(before_offset=offset)}
         self._ask(lambda admin: admin.delete_records(records))
+
+    def committed(self, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return what a group has committed."""
+        found: dict[TopicPartition, OffsetAndMetadata] = self._ask(
+            lambda admin: admin.list_consumer_group_offsets(group)
+        )
+        return found
 
     def add_partitions(self, topic: str, total: int) -> None:
         self._ask(lambda admin: admin.create_partitions({topic: NewPartitions(total)}))

@@ -33,6 +33,10 @@ class WorkerProcess:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def get(self, page: str) -> tuple[int, str]:
         """Return status and text of a page, status 0 where nobody answers."""
         try:
@@ -43,21 +47,33 @@ class WorkerProcess:
         except OSError as error:
             return 0, str(error)
 
+    def content(self, page: str) -> dict[str, Any]:
+        """Return what a page of JSON has, nothing where it does not answer in time."""
+        status, text = self.get(page)
+        found: dict[str, Any] = json.loads(text) if status == 200 else {}
+        return found
+
     def model(self) -> list[dict[str, Any]]:
-        partitions: list[dict[str, Any]] = json.loads(self.get("/model")[1])["partitions"]
+        """Return the partitions of the model's page, none where it does not answer in time."""
+        partitions: list[dict[str, Any]] = self.content("/model").get("partitions", [])
         return partitions
 
-    def metric(self, name: str, **labels: str) -> float:
-        """Return the sum of a metric's series that have these labels."""
+    def offsets(self) -> dict[int, int]:
+        """Return the next offset of each partition of the only topic, none if nobody answers."""
+        return {each["partition"]: each["next_offset"] for each in self.model()}
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        """Return the sum of a metric's series that have these labels, None where none has them."""
         wanted = [f'{label}="{value}"' for label, value in labels.items()]
         lines = self.get("/metrics")[1].splitlines()
         series = [line for line in lines if re.match(rf"{name}[{{ ]", line)]
-        return sum(float(s.rsplit(" ", 1)[1]) for s in series if all(w in s for w in wanted))
+        values = [float(s.rsplit(" ", 1)[1]) for s in series if all(w in s for w in wanted)]
+        return sum(values) if values else None
 
     def wait_until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + _READY_SECONDS
         while not condition():
-            assert self._process.poll() is None, f"the worker ended:\n{self.log()}"
+            assert self.is_running, f"the worker ended:\n{self.log()}"
             assert time.monotonic() < deadline, f"still not {what}:\n{self.log()}"
             time.sleep(_POLL_SECONDS)
 
@@ -67,7 +83,7 @@ class WorkerProcess:
 
     def wait_records(self, count: int) -> Self:
         """Wait until so many records of any outcome are done with."""
-        done = lambda: self.metric("oslrau_records_total") >= count  # noqa: E731
+        done = lambda: (self.metric("oslrau_records_total") or 0) >= count  # noqa: E731
         self.wait_until(done, f"done with {count} records")
         return self
 
@@ -114,3 +130,8 @@ class WorkerProcess:
 
     def raw_log(self) -> str:
         return self._log.read_text()
+
+    def last_words(self) -> str:
+        """Return the end of the log, without the frames of tracebacks, and the exit code."""
+        lines = [line for line in self.raw_log().splitlines() if not line.startswith("  ")]
+        return "\n".join([*lines[-60:], f"exit code {self._process.poll()}"])

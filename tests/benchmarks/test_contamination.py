@@ -42,26 +42,3 @@ def test_streams_have_as_many_anomalies_as_they_say(part):
         assert stream.x.shape == (N, d) and np.isfinite(stream.x).all()
         assert np.count_nonzero(stream.label) == max(4, round(share * N))
         assert stream.name.endswith(f"{d} fields, {share:.1%}")
-
-
-def test_held_out_streams_share_no_family_kind_or_seed_with_the_others():
-    groups = (*families.DEVELOPMENT, families.HELD_OUT)
-    assert len(FAMILIES) == len(set(FAMILIES.values())) == sum(map(len, groups))
-    assert len(KINDS) == len(set(KINDS))
-    others = {tuple(np.flatnonzero(stream.label)) for stream in contamination.development(N, 1)}
-    assert not any(
-        tuple(np.flatnonzero(stream.label)) in others for stream in contamination.held_out(N, 1)
-    )
-
-
-def test_shares_sum_to_one_and_walks_resemble_the_record_before():
-    shares = families.shares(np.random.default_rng(0), N, 10)
-    assert np.allclose(shares.sum(axis=1), 1.0)
-    walks = families.walks(np.random.default_rng(0), N, 3)
-    assert all(np.corrcoef(walk[1:], walk[:-1])[0, 1] > 0.7 for walk in walks.T)
-
-
-def test_two_parities_tell_the_third_but_one_does_not():
-    on = families.parities(np.random.default_rng(0), N, 3) > 0.5
-    assert abs(np.mean(on[:, 2] == on[:, 1]) - 0.5) < 0.1
-    assert np.mean(on[:, 2] == (on[:, 0] ^ on[:, 1])) > 0.85

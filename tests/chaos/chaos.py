@@ -1,20 +1,16 @@
 """Random faults on workers and brokers of a real Kafka, and what became of the records.
 
-`python tests/chaos/chaos.py --records 500000 --faults 30` prints its seed first and a line of JSON
-last; its exit code is 1 where a record was lost or learned twice, or a score or model differs.
+`make chaos ARGS="--records 500000 --faults 30"` prints its seed first and a line of JSON last; its
+exit code is 1 where a record was lost or learned twice, or a score or model differs.
 """
 
 import argparse
 import asyncio
 import json
-import os
 import random
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,8 +20,10 @@ from typing import Any
 
 import orjson
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from verdict import Outcome, verify_partition
+from kafka_client import KafkaClient
+from verdict import Outcome, verify
+from worker_process import WorkerProcess
+from workers import Workers
 
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
@@ -77,47 +75,6 @@ class Plan:
     seek: bool = True
 
 
-class Worker:
-    """A worker process."""
-
-    def __init__(self, settings: Settings, log: Path, command: list[str]) -> None:
-        self._port = free_ports(1)[0]
-        names = ("broker", "app_id", "delivery", "session_timeout", "snapshot_interval")
-        environment = {f"OSLRAU_{name.upper()}": str(getattr(settings, name)) for name in names}
-        environment["OSLRAU_WEB_PORT"] = str(self._port)
-        self.log = log
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                command, env=os.environ | environment, stdout=output, stderr=output
-            )
-
-    @property
-    def is_running(self) -> bool:
-        return self._process.poll() is None
-
-    def offsets(self) -> dict[int, int]:
-        """Return the next offset of each partition, nothing where it does not answer."""
-        try:
-            page = f"http://127.0.0.1:{self._port}/model"
-            with urllib.request.urlopen(page, timeout=0.5) as answer:
-                found = json.load(answer)["partitions"]
-        except OSError:
-            return {}
-        return {each["partition"]: each["next_offset"] for each in found}
-
-    def last_words(self) -> str:
-        """Return the end of the log, without the frames of tracebacks."""
-        lines = [line for line in self.log.read_text().splitlines() if not line.startswith("  ")]
-        return "\n".join([*lines[-60:], f"exit code {self._process.returncode}"])
-
-    def send(self, number: signal.Signals) -> None:
-        self._process.send_signal(number)
-
-    def end(self, number: signal.Signals) -> None:
-        self.send(number)
-        self._process.wait(60)
-
-
 class Chaos:
     """One run: a cluster, workers, faults, verification."""
 
@@ -126,11 +83,10 @@ class Chaos:
         self._folder = folder
         self._random = random.Random(plan.seed)
         fault = "" if plan.seek else _WITHOUT_SEEK
-        self._command = [sys.executable, "-c", _PACED + fault + _MAIN]
-        self._workers: list[Worker] = []
+        self._command = ("-c", _PACED + fault + _MAIN)
+        self._workers: list[WorkerProcess] = []
         self._sent: Counter[int] = Counter()
         self._kinds: Counter[str] = Counter()
-        self._started = 0
 
     def run(self) -> Outcome:
         began = time.monotonic()
@@ -143,27 +99,23 @@ class Chaos:
                 app_id="chaos",
                 delivery=self._plan.delivery,
                 session_timeout=_SESSION_SECONDS,
-                snapshot_interval=1.0,
             )
-            stack.callback(self._kill_all)
-            asyncio.run(self._create())
+            self._started = Workers(self._settings, self._folder)
+            stack.callback(self._started.kill)
+            client = KafkaClient(self._settings.broker)
+            client.create("features", self._plan.partitions, replicas=NODES)
             for _ in range(WORKERS):
                 self._start()
             self._wait("the workers are ready", lambda: len(self._held()) == self._plan.partitions)
             self._do_faults()
             self._finish()
-            outcome = asyncio.run(self._verify())
+            outcome = self._verify()
         outcome.seconds = round(time.monotonic() - began, 1)
         return outcome
 
     def _start(self) -> None:
-        log = self._folder / f"worker-{self._started}.log"
-        self._workers.append(Worker(self._settings, log, self._command))
-        self._started += 1
-
-    def _kill_all(self) -> None:
-        for worker in self._workers:
-            worker.end(signal.SIGKILL)
+        own = {"web_port": free_ports(1)[0], "snapshot_interval": 1.0}
+        self._workers.append(self._started.start(command=self._command, **own))
 
     def _do_faults(self) -> None:
         portion = -(-self._plan.records // self._plan.faults)
@@ -184,7 +136,7 @@ class Chaos:
             self._kinds[name] += 1
             print(f"{sum(self._kinds.values())}: {name} after {done} records", flush=True)
 
-    def _busy(self) -> list[Worker]:
+    def _busy(self) -> list[WorkerProcess]:
         """Return the workers in the middle of their work."""
         return [
             worker
@@ -192,38 +144,38 @@ class Chaos:
             if any(done < self._sent[p] for p, done in worker.offsets().items())
         ]
 
-    def _replace(self, worker: Worker) -> None:
+    def _replace(self, worker: WorkerProcess) -> None:
         self._workers.remove(worker)
         self._start()
 
-    def _kill(self, worker: Worker) -> str:
-        worker.end(signal.SIGKILL)
+    def _kill(self, worker: WorkerProcess) -> str:
+        worker.kill()
         self._replace(worker)
         return "kill"
 
-    def _terminate(self, worker: Worker) -> str:
-        worker.end(signal.SIGTERM)
+    def _terminate(self, worker: WorkerProcess) -> str:
+        worker.terminate()
         self._replace(worker)
         return "terminate"
 
-    def _pause(self, worker: Worker) -> str:
-        worker.send(signal.SIGSTOP)
+    def _pause(self, worker: WorkerProcess) -> str:
+        worker.pause()
         time.sleep(self._random.uniform(0.5, 2.5) * _SESSION_SECONDS)
-        worker.send(signal.SIGCONT)
+        worker.go_on()
         return "pause"
 
-    def _break_broker(self, _: Worker) -> str:
+    def _break_broker(self, _: WorkerProcess) -> str:
         node = self._random.randint(1, NODES)
         self._broker.kill(node)
         time.sleep(self._random.uniform(0, 5))
         self._broker.start_node(node)
         return "broker"
 
-    def _join_or_leave(self, worker: Worker) -> str:
+    def _join_or_leave(self, worker: WorkerProcess) -> str:
         if len(self._workers) <= WORKERS:
             self._start()
             return "join"
-        worker.end(signal.SIGTERM)
+        worker.terminate()
         self._workers.remove(worker)
         return "leave"
 
@@ -243,7 +195,7 @@ class Chaos:
 
         self._wait("all is done", is_settled)
         for worker in self._workers:
-            worker.end(signal.SIGTERM)
+            worker.terminate()
 
     def _shown(self) -> list[tuple[int, int]]:
         """Return the partitions with their next offsets, as often as workers show them."""
@@ -265,14 +217,6 @@ class Chaos:
                 raise RuntimeError(f"not in time: {what}, {self._held()} of {dict(self._sent)}")
             time.sleep(_POLL_SECONDS)
 
-    async def _create(self) -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self._settings.broker)
-        await admin.start()
-        try:
-            await admin.create_topics([NewTopic("features", self._plan.partitions, NODES)])
-        finally:
-            await admin.close()
-
     async def _feed(self, number: int) -> None:
         """Send a portion; a broker may be away, but no record may come twice."""
         async with AIOKafkaProducer(
@@ -291,7 +235,7 @@ class Chaos:
         self._sent[partition] += 1
         return await producer.send("features", value, partition=partition)
 
-    async def _verify(self) -> Outcome:
+    def _verify(self) -> Outcome:
         outcome = Outcome(
             self._plan.seed,
             self._plan.delivery,
@@ -299,8 +243,7 @@ class Chaos:
             sum(self._kinds.values()),
             dict(self._kinds),
         )
-        for partition in range(self._plan.partitions):
-            await verify_partition(self._settings, partition, outcome)
+        verify(self._settings, self._plan.partitions, outcome)
         return outcome
 
 

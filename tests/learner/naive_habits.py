@@ -69,18 +69,6 @@ class NaiveHabits:
     def log_density(self, row, network):
         return special.logsumexp(self.logs(row, network)[0] + np.log(self.density_weights()))
 
-    def mass_below(self, v, x, network):
-        """Return the mass of one field below ``x`` if nothing else is known: a sum of scipy's.
-
-        ``network`` is that of the network's density.
-        """
-
-        shared, (covariance, freedom) = self.shared, self.own_covariance()
-        deviation = np.sqrt([full(lower, self.d)[v, v] for lower in shared.covariance])
-        kinds = self.kind_weights() @ stats.norm.cdf(x, shared.mean[:, v], deviation)
-        own = stats.t.cdf(x / np.sqrt(covariance[v, v]), freedom)
-        return self.density_weights() @ [network, kinds, own]
-
     def log_mass(self, row):
         """Return the log of the mass of the entity's Student's t further out than the row."""
         seen = ~np.isnan(row)

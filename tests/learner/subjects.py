@@ -215,6 +215,13 @@ def _moving():
     return np.concatenate(stretches)
 
 
+def _apart():
+    """Return rows of 40 groups, each far from the others."""
+    rng = np.random.default_rng(1)
+    rows = 10.0 * rng.normal(size=(40, 3))[rng.integers(40, size=3000)]
+    return rows + 0.1 * rng.normal(size=rows.shape)
+
+
 FORGETTING = partial(
     OSLRAU, memory=400, max_nodes=150, min_count=12, merges_per_batch=4, max_leaf_vars=2
 )
@@ -233,6 +240,9 @@ MODELS = {
     "OSLRAU": Model(SMALL, CLUSTERS, 30),
     "OSLRAU of single leaves": Model(partial(SMALL, max_leaf_vars=0), CLUSTERS, 30),
     "OSLRAU of one component": Model(partial(SMALL, n_init_components=1), CLUSTERS, 30),
+    "OSLRAU of many components": Model(
+        partial(OSLRAU, max_leaf_vars=0, n_init_components=40), _apart(), 100
+    ),
     "OSLRAU that ends early": Model(partial(OSLRAU, structure_until=333), CLUSTERS, 30),
     "OSLRAU that forgets": Model(partial(FORGETTING, max_leaf_vars=0), _moving(), 128),
     "OSLRAU that forgets wide leaves": Model(FORGETTING, _moving(), 128),

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis.strategies import integers, lists, sampled_from, tuples
 
-from faust_oslrau.learner.scoring.reference import marks, share_alike
+from faust_oslrau.learner.scoring.reference import marks
 
 OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
 VALUES = sampled_from(
@@ -44,10 +44,3 @@ def test_a_hundred_thousand_rows_that_differ_have_marks_that_differ():
     rows = np.arange(100_000.0).reshape(-1, 1)
     assert len(set(marks(rows, np.zeros(len(rows), np.int64)).tolist())) == len(rows)
     assert len(set(marks(0 * rows, np.arange(len(rows))).tolist())) == len(rows)
-
-
-@given(lists(sampled_from([0.1, 0.2, 0.3, 0.9])), lists(sampled_from([0.1, 0.3, 0.5, np.nan])))
-def test_the_share_of_equal_marks_is_what_a_loop_counts(recent, asked):
-    found = share_alike(np.sort(recent), np.array(asked))
-    expected = [sum(mark == other for other in recent) / (len(recent) + 1) for mark in asked]
-    np.testing.assert_array_equal(found, expected)

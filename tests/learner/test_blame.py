@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 from streams import blame_of
@@ -77,21 +77,14 @@ def shifted(mask, size):
 
 @needs_compiler("many rounds of blame")
 @pytest.mark.parametrize("learner", ["model", "stacked"])
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_exactly_the_wrong_fields_are_blamed_and_expected_as_they_were(k, learner, request):
+@pytest.mark.parametrize(("k", "size"), [(1, 8.0), (2, 8.0), (3, 8.0), (5, 12.0)])
+def test_exactly_the_wrong_fields_are_blamed_and_expected_as_they_were(k, size, learner, request):
     mask = some_fields(k)
-    clear, found = blamed(request.getfixturevalue(learner), shifted(mask, 8.0))
+    clear, found = blamed(request.getfixturevalue(learner), shifted(mask, size))
     assert clear.all()
     assert (wrong_fields(found) == mask).all(axis=1).mean() >= 0.95
     error = np.abs(found.expected - ROWS)[mask]
     assert (error < 3 * found.deviation[mask]).mean() >= 0.97
-
-
-@needs_compiler("many rounds of blame")
-def test_more_wrong_fields_than_are_searched_for_are_blamed_for_their_own_values(model):
-    mask = some_fields(5)
-    _, found = blamed(model, shifted(mask, 12.0))
-    assert (wrong_fields(found) == mask).all(axis=1).mean() >= 0.95
 
 
 @needs_compiler("many rounds of blame")
@@ -137,9 +130,9 @@ def test_what_is_blamed_does_not_depend_on_blamed_values_or_on_other_records(mod
     for name in ("nats", "usual", "expected", "deviation"):
         assert np.isfinite(getattr(both, name)[mask]).all()
         assert np.isnan(getattr(both, name)[~mask]).all()
-    if (mask[0] == mask[1]).all():
-        np.testing.assert_allclose(both.expected[0], both.expected[1], rtol=1e-9)
-        np.testing.assert_allclose(both.deviation[0], both.deviation[1], rtol=1e-9)
+    assume((mask[0] == mask[1]).all())
+    np.testing.assert_allclose(both.expected[0], both.expected[1], rtol=1e-9)
+    np.testing.assert_allclose(both.deviation[0], both.deviation[1], rtol=1e-9)
 
 
 def test_missing_fields_come_last_and_are_not_to_blame(model):

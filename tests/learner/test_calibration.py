@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis.strategies import floats, integers, lists
+from hypothesis.strategies import floats
 from scipy.stats import genpareto
 
 from faust_oslrau.learner.scoring.calibration import FEWEST, TAIL_SHARE, Calibration, Tail, fit_tail
@@ -11,21 +11,6 @@ from faust_oslrau.learner.scoring.calibration import FEWEST, TAIL_SHARE, Calibra
 
 def calibrated(scores):
     return Calibration(np.sort(scores))
-
-
-@given(lists(integers(-9, 9), min_size=1, max_size=50), floats(-12, 12))
-def test_a_p_value_is_the_rank_among_the_scores_and_in_proportion_between_two(scores, score):
-    ascending, n = sorted(scores), len(scores)
-    (found,) = calibrated(np.array(scores, np.float64)).p_value(np.array([score]))
-    not_above = sum(other <= score for other in scores)
-    if not_above == 0:
-        assert 0.5 / (n + 1) <= found <= 1 / (n + 1)
-    elif not_above == n:
-        assert found == (n + (score > ascending[-1])) / (n + 1)
-    else:
-        lower, upper = ascending[not_above - 1], ascending[not_above]
-        rank = not_above + (score - lower) / (upper - lower)
-        assert found == pytest.approx(rank / (n + 1), rel=1e-12)
 
 
 @given(floats(0.01, 0.9), floats(0.1, 100.0), floats(1e-9, 1.0))

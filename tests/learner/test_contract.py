@@ -177,4 +177,5 @@ def test_a_layer_that_is_off_leaves_nothing_in_the_state():
 @LONG
 def test_a_season_may_begin_to_count_beside_categories():
     both = {"seasons": "Europe/Berlin", "n_categories": 2}
-    run(dataclasses.replace(SCORERS["categories"], parameters=both))
+    scorer, _ = run(dataclasses.replace(SCORERS["categories"], parameters=both))
+    assert unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"].any()

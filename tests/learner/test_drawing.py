@@ -117,3 +117,18 @@ def test_the_outline_gives_leaves_in_the_units_of_their_fields():
         "sum",
         "product",
     }
+
+
+@needs_compiler("a long stream")
+def test_the_gaussian_of_many_fields_is_one_leaf_and_few_fields_have_correlations(monkeypatch):
+    monkeypatch.setattr("faust_oslrau.learner.stacked.background.WIDEST", 3)
+    monkeypatch.setattr("faust_oslrau.learner.stacked.training.WIDEST_MIXTURE", 3)
+    model = StackedSPN().partial_fit(clusters(1, 2000, 7), batch_size=256)
+    graph = model.to_networkx([f"f{v}" for v in range(7)])
+    leaves = [node for _, node in graph.nodes(data=True) if node["kind"] == "multivariate_leaf"]
+    assert len(graph) == model.n_nodes_ and len(leaves) == 4
+    assert all(len(leaf["scope"]) == 7 for leaf in leaves)
+    assert any(model.outline()["correlation"])
+    monkeypatch.setattr("faust_oslrau.learner.queries.drawing.WIDEST_MATRIX", 3)
+    outline = model.outline()
+    assert not any(outline["correlation"]) and outline["mean"][-1] is not None

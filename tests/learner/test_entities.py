@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from interpreter import needs_compiler
 from naive_entities import NaiveLevels
 from scipy import special, stats
 
@@ -96,35 +95,6 @@ def test_a_record_is_scored_before_its_entity_and_the_network_know_it():
     assert after.log_likelihood[700] < before.log_likelihood[700]
     later = [row for row in range(701, 752) if KEYS[row] == KEYS[700]]
     assert (before.log_likelihood[later] != after.log_likelihood[later]).all()
-
-
-@needs_compiler("long streams")
-def test_what_is_usual_for_others_but_not_for_its_entity_is_an_anomaly():
-    keys, rows, centre, scale = machines(7, 9000, 50, 4)
-    at = np.arange(5000, 9000, 100)
-    of = [int(keys[row].removeprefix(b"machine-")) for row in at]
-    rows[at, 0] = centre[of, 0] + 8 * scale[of, 0]
-    _, block = run(keys, rows, max_entities=50, alarm_rate=0.01)
-    _, others = run([None] * 9000, rows, max_entities=50, alarm_rate=0.01)
-    assert block.is_anomaly[at].mean() > 0.9 > 0.5 > others.is_anomaly[at].mean()
-    flagged = np.flatnonzero(block.is_anomaly)
-    for row, entity in zip(at, of, strict=True):
-        if block.is_anomaly[row]:
-            place = np.searchsorted(flagged, row)
-            expected = block.blame.expected[place, 0]
-            assert abs(expected - centre[entity, 0]) < 4 * scale[entity, 0]
-
-
-@needs_compiler("long streams")
-def test_levels_that_drift_are_followed():
-    keys, rows, _, _ = machines(11, 8000, 20, 3)
-    _, steady = run(keys, rows)
-    for key in set(keys):
-        own = np.array([other == key for other in keys])
-        rows[own, 0] += np.random.default_rng(12).normal(size=own.sum()).cumsum()
-    _, drifting = run(keys, rows)
-    late = slice(-1000, None)
-    assert drifting.log_likelihood[late].mean() > steady.log_likelihood[late].mean() - 1.5
 
 
 def test_expected_values_stay_in_the_fields_own_units_with_transforms():

@@ -1,7 +1,5 @@
 """Merged models: the mixture of their networks, itself a network."""
 
-import functools
-
 import numpy as np
 import pytest
 from interpreter import needs_compiler
@@ -30,13 +28,6 @@ def model_of(rows, **parameters):
     return OSLRAU(min_count=32, **parameters).partial_fit(rows, batch_size=64)
 
 
-MODELS = [
-    model_of(rows_of(1, 1500)),
-    model_of(rows_of(2, 500, 2.0)),
-    model_of(rows_of(3, 900, -1.0), max_leaf_vars=0),
-]
-
-
 def stacked_of(rows, **parameters):
     return StackedSPN(**parameters).partial_fit(rows, batch_size=256)
 
@@ -48,12 +39,17 @@ def mixture_of(models, rows):
 
 
 def test_the_density_is_the_mixture_by_records():
-    merged, rows = merge_models(MODELS), rows_of(4, 200)
-    expected = mixture_of(MODELS, rows)
+    models = [
+        model_of(rows_of(1, 1500)),
+        model_of(rows_of(2, 500, 2.0)),
+        model_of(rows_of(3, 900, -1.0), max_leaf_vars=0),
+    ]
+    merged, rows = merge_models(models), rows_of(4, 200)
+    expected = mixture_of(models, rows)
     # up to the floors of variances, which are in units of the largest model
     np.testing.assert_allclose(merged.score_samples(rows), expected, atol=1e-3)
     assert merged.n_records_ == 2900
-    assert merged.n_nodes_ == 1 + sum(model.n_nodes_ for model in MODELS)
+    assert merged.n_nodes_ == 1 + sum(model.n_nodes_ for model in models)
 
 
 def changed(seed, n, shift):
@@ -91,14 +87,6 @@ def test_a_merged_model_is_a_network_that_learns_on_and_the_others_stay_as_they_
     merged.partial_fit(fresh[:-1000], batch_size=256)
     assert merged.score_samples(fresh[-1000:]).mean() > frozen
     assert np.isfinite(merged.contributions(fresh[:5])).sum() == np.isfinite(fresh[:5]).sum()
-
-
-@pytest.mark.parametrize("make", [model_of, stacked_of])
-def test_records_of_all_partitions_are_described_better_than_by_the_best_of_their_models(make):
-    parts = [make(rows_of(k, 800, 4.0 * k)) for k in range(4)]
-    held_out = np.concatenate([rows_of(9 + k, 1000, 4.0 * k) for k in range(4)])
-    best = max(part.score_samples(held_out).mean() for part in parts)
-    assert merge_models(parts).score_samples(held_out).mean() > best + 1.0
 
 
 @pytest.mark.parametrize(("make", "kind"), [(model_of, OSLRAU), (stacked_of, StackedSPN)])
@@ -142,32 +130,6 @@ def machines_of(names, n, seed, d=4):
     return [b"machine-%d" % name for name in of], level[of] + scale[of] * own
 
 
-@functools.cache
-def plants(kind):
-    """Scorers of two partitions, the first with 80 machines, the other with 40 others."""
-    found = []
-    for names, n in ((range(80), 6000), (range(80, 120), 3000)):
-        keys, rows = machines_of(list(names), n, n)
-        scorer = StreamScorer(kind(), max_entities=200, entity_events=["unusual"])
-        scorer.process(10.0 + rows, keys)
-        found.append(scorer)
-    return found
-
-
-@needs_compiler("long streams")
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
-def test_entities_of_all_partitions_are_described_as_well_as_by_the_best_of_their_models(kind):
-    merged = StreamScorer.from_bytes(merge_scorers(plants(kind)), kind)
-    assert merged.n_entities == 120 and merged.entity_events == ("unusual",)
-    keys, rows = machines_of(list(range(120)), 3000, 5)
-    own = np.array([int(key.removeprefix(b"machine-")) >= 80 for key in keys])
-    found = mean_log_likelihood(merged, keys, 10.0 + rows)
-    each = [mean_log_likelihood(scorer, keys, 10.0 + rows) for scorer in plants(kind)]
-    assert found.mean() > max(scores.mean() for scores in each)
-    for scores, theirs in zip(each, (~own, own), strict=True):  # on the records of its partition
-        assert found[theirs].mean() > scores[theirs].mean() - 0.1
-
-
 def mean_log_likelihood(scorer, keys, rows):
     """Score records by a copy that learns nothing, so that models stay as they were merged."""
     copy = StreamScorer.from_bytes(scorer.to_bytes(), type(scorer.learner))
@@ -176,9 +138,14 @@ def mean_log_likelihood(scorer, keys, rows):
 
 
 @needs_compiler("long streams")
-def test_an_entity_keeps_its_level_and_a_merged_scorer_goes_on():
-    plant, other = plants(OSLRAU)
-    merged = StreamScorer.from_bytes(merge_scorers([plant, other]))
+@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+def test_an_entity_keeps_its_level_and_a_merged_scorer_goes_on(kind):
+    plant, other = (  # the first with 80 machines, the other with 40 others
+        scorer_of(10.0 + rows, kind, keys, max_entities=200, entity_events=["unusual"])
+        for keys, rows in (machines_of(range(80), 6000, 1), machines_of(range(80, 120), 3000, 2))
+    )
+    merged = StreamScorer.from_bytes(merge_scorers([plant, other]), kind)
+    assert merged.n_entities == 120 and merged.entity_events == ("unusual",)
     for name, scorer in (("machine-3", plant), ("machine-90", other)):
         profile, before = merged.entity_profile(name), scorer.entity_profile(name)
         np.testing.assert_allclose(profile.level, before.level, rtol=1e-9)
@@ -186,7 +153,7 @@ def test_an_entity_keeps_its_level_and_a_merged_scorer_goes_on():
     keys, rows = machines_of(list(range(120)), 9000, 6)
     block = merged.process(10.0 + rows, keys)
     assert block.learned > 8000 and (block.p_value < 0.01).mean() < 0.03
-    assert StreamScorer.from_bytes(merged.to_bytes()).to_bytes() == merged.to_bytes()
+    assert StreamScorer.from_bytes(merged.to_bytes(), kind).to_bytes() == merged.to_bytes()
 
 
 def test_of_too_many_entities_those_not_seen_for_longest_give_way():

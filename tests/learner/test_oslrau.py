@@ -103,20 +103,6 @@ def test_no_records_have_no_scores_and_one_without_any_field_has_density_one():
     assert model.score_samples([[np.nan] * 3]) == pytest.approx([0.0])
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_components_that_are_passed_over_change_no_bit(d):
-    rng = np.random.default_rng(d)
-    rows = 10.0 * rng.normal(size=(40, d))[rng.integers(40, size=3000)]
-    model = OSLRAU(max_leaf_vars=0, n_init_components=40).partial_fit(
-        rows + 0.1 * rng.normal(size=rows.shape), batch_size=100
-    )
-    asked = np.concatenate([rows[:150], 30.0 * rng.normal(size=(50, d))])
-    alone = [model.score_samples(row[None]) for row in asked]
-    assert model.score_samples(asked).tobytes() == np.concatenate(alone).tobytes()
-    alone = [model.contributions(row[None]) for row in asked]
-    assert model.contributions(asked).tobytes() == np.concatenate(alone).tobytes()
-
-
 @settings(max_examples=examples(60))
 @given(
     X=hnp.arrays(

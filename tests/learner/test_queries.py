@@ -33,16 +33,28 @@ STACKED = pytest.param(None, marks=needs_compiler("a long stream"), id="stacked"
 CHALLENGED = pytest.param("challenger", marks=needs_compiler("a long stream"))
 
 
-@pytest.fixture(scope="module", params=[0, 2, STACKED, CHALLENGED])
+# A block has up to two of the three fields then.
+BLOCKS = pytest.param("blocks", marks=needs_compiler("a long stream"))
+
+
+@pytest.fixture(scope="module", params=[0, 2, STACKED, CHALLENGED, BLOCKS])
 def model(request):
-    if request.param is None:
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param == "blocks":
+            patched.setattr("faust_oslrau.learner.stacked.background.WIDEST", 2)
+            patched.setattr("faust_oslrau.learner.stacked.training.WIDEST_MIXTURE", 2)
+        yield made(request.param)
+
+
+def made(kind):
+    if kind in (None, "blocks"):
         return StackedSPN().partial_fit(X, batch_size=256)
-    if request.param == "challenger":
+    if kind == "challenger":
         model = StackedSPN().partial_fit(X[:2288], batch_size=256)
         model.partial_fit(-X[2288:2700], batch_size=256)
         assert model.established is not model
         return model
-    return grown(request.param)
+    return grown(kind)
 
 
 def axis_of(v, n=8001):

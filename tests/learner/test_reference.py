@@ -121,28 +121,6 @@ def test_there_is_no_p_value_before_the_first_records():
     assert Reference().lowest_usual_density(0.01) == -np.inf
 
 
-def test_a_fault_is_not_learned_and_does_not_hide_the_next():
-    reference, end = filled()
-    for _ in range(20):
-        end += 256
-        batch = normal(end, 256)
-        batch[:10] = FAULT
-        assert (reference.p_value(batch)[:10] < 1e-5).all()
-        _, admitted = admit(reference, batch, end)
-        assert not admitted.usual[:10].any() and admitted.usual[10:].all()
-        assert len(admitted.released) == 0
-    assert len(reference.held.rows) == 200 and reference.scores.min() > FAULT
-
-
-def test_of_what_is_held_back_only_the_recent_records_count_in_the_end():
-    reference, end = filled(RECENT, adapt_after=100)
-    admit(reference, np.full(60, FAULT), end + 60)
-    end += 2 * RECENT
-    _, admitted = admit(reference, np.full(60, FAULT), end)
-    assert len(admitted.released) == 120
-    assert np.count_nonzero(reference.scores == FAULT) == 60
-
-
 @pytest.mark.parametrize("rate", [0.001, 0.01])
 def test_the_lowest_usual_density_leaves_the_alarm_rate_below_it(rate):
     reference, _ = filled(4000)

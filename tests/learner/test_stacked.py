@@ -23,11 +23,13 @@ def learned(rows=ROWS[:2000], **parameters):
     return StackedSPN(**parameters).partial_fit(rows, batch_size=256)
 
 
-MODEL = learned()
+@pytest.fixture(scope="module")
+def model():
+    return learned()
 
 
-def test_a_row_without_any_value_has_density_one():
-    assert MODEL.score_samples(np.full((1, D), np.nan))[0] == pytest.approx(0.0, abs=1e-9)
+def test_a_row_without_any_value_has_density_one(model):
+    assert model.score_samples(np.full((1, D), np.nan))[0] == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(("widest", "several"), [(256, 128), (2, 128), (3, 3)])
@@ -42,9 +44,9 @@ def test_every_answer_agrees_with_plain_numpy_while_it_learns(monkeypatch, wides
         naive.assert_answers(model, INCOMPLETE[start + 3 : start + 7] * units, units)
 
 
-def test_statistics_of_products_agree_with_plain_numpy():
-    products = deepcopy(MODEL._training.network.products)
-    Z, _ = MODEL._training.scaling.apply(ROWS[2000:2100])
+def test_statistics_of_products_agree_with_plain_numpy(model):
+    products = deepcopy(model._training.network.products)
+    Z, _ = model._training.scaling.apply(ROWS[2000:2100])
     shares = products.log_densities(Z)[1]
     counts, alone = naive.expected_counts(products, Z, shares)
     products.learn(Z, shares, 0.0)
@@ -53,9 +55,9 @@ def test_statistics_of_products_agree_with_plain_numpy():
     np.testing.assert_allclose(products.moments[0], alone, atol=0.01)
 
 
-def test_gaussians_count_missing_values_by_their_conditional_moments():
-    mixture = deepcopy(MODEL._training.network.mixture)
-    Z, _ = MODEL._training.scaling.apply(ROWS[2000:2030])
+def test_gaussians_count_missing_values_by_their_conditional_moments(model):
+    mixture = deepcopy(model._training.network.mixture)
+    Z, _ = model._training.scaling.apply(ROWS[2000:2030])
     Z[1, ::3] = Z[4, ::5] = np.nan
     shares = np.zeros((30, len(mixture.weight)))
     shares[np.arange(30), np.arange(30) % 3] = 0.7
@@ -70,12 +72,9 @@ def test_gaussians_count_missing_values_by_their_conditional_moments():
     np.testing.assert_allclose(mixture.squares, squares, atol=1e-9)
 
 
-STATE = learned(INCOMPLETE[:300]).to_bytes()
-
-
 @pytest.mark.parametrize("location", [1e30, 3.3e97, -1e154, 1e300])
 def test_units_far_from_all_records_stay_finite(location):
-    values, arrays = unpack(STATE, "StackedSPN")
+    values, arrays = unpack(learned(INCOMPLETE[:300]).to_bytes(), "StackedSPN")
     arrays["location"][0] = location
     model = StackedSPN.from_bytes(pack("StackedSPN", values, arrays))
     model.partial_fit(INCOMPLETE[300:900])
@@ -94,6 +93,23 @@ def wide(seed, n, d, missing=0.0):
     rows = rng.normal(size=(n, 20)) @ rng.normal(size=(20, d)) + rng.normal(size=(n, d))
     rows[rng.random(rows.shape) < missing] = np.nan
     return rows
+
+
+def test_samples_have_the_conditional_moments(monkeypatch):
+    """Of the Gaussian over the whole stream, in blocks: a wide leaf would take far too many."""
+    monkeypatch.setattr("faust_oslrau.learner.stacked.background.WIDEST", 3)
+    monkeypatch.setattr("faust_oslrau.learner.stacked.training.WIDEST_MIXTURE", 3)
+    rows = wide(1, 2000, 7) / 5
+    model, row = learned(rows), rows[7].copy()
+    weight = np.full(6, 1e-12)
+    weight[2] = 1.0
+    model._training.network.weight = weight / weight.sum()
+    row[[0, 2, 5]] = np.nan
+    for known in (row, np.full(7, np.nan)):
+        mean, covariance = model.conditional_moments(known)
+        drawn = model.sample(20_000, random_state=1, given=known)
+        np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.05)
+        np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.1)
 
 
 def test_the_state_grows_in_proportion_to_the_fields():

@@ -24,9 +24,6 @@ def test_a_model_without_data_keeps_its_parameters():
     assert (copy.corr_threshold, copy.max_nodes, copy.n_records_) == (0.3, None, 0)
 
 
-STATES = [trained(200).to_bytes(), OSLRAU().to_bytes()]
-
-
 @pytest.mark.parametrize(
     "header",
     [
@@ -62,7 +59,7 @@ def test_a_scorer_of_another_format_is_refused_by_name():
 
 def crafted(kind, n_children, leaf_scope, d):
     """Return the state of a model with these nodes, children first, and no statistics."""
-    values, arrays = unpack(STATES[0], "OSLRAU")
+    values, arrays = unpack(trained(200).to_bytes(), "OSLRAU")
     leaves = np.count_nonzero(np.isin(kind, [LEAF, MULTIVARIATE_LEAF]))
     arrays = {name: array[:0] for name, array in arrays.items()} | {
         "location": np.zeros(d),

@@ -5,19 +5,24 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from dashboards import ROOT
 from post_server import PostServer
-from servers import FAUST_OSLRAU, Alertmanager, Prometheus, Server, wait_for, worker
+from servers import Alertmanager, Prometheus, wait_for
+from worker_process import WorkerProcess
+from workers import Workers, settings_of
 
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
 
+FAUST_OSLRAU = str(Path(sys.executable).with_name("faust-oslrau"))
 _SCHEMAS = ROOT.parent / "shared" / "schemas"
 
 
@@ -51,7 +56,7 @@ def tool() -> Callable[[str], str]:
 class Observed(NamedTuple):
     """A worker that scores, and those who look at it."""
 
-    worker: Server
+    worker: WorkerProcess
     prometheus: Prometheus
     webhook: PostServer
 
@@ -67,20 +72,27 @@ def observed(
     ports = dict(zip(("worker", "prometheus", "alertmanager"), free_ports(3), strict=True))
     _produce(broker, topic, _rows(folder, 4000), "--create-topic", "--partitions", "2").wait()
     webhook = PostServer()
+    workers = Workers(settings_of(broker, topic), folder)
     with (
         Alertmanager(programs[1], folder, ports["alertmanager"], webhook=webhook.port),
         Prometheus(programs[0], folder, ports["prometheus"], **ports) as prometheus,
-        worker(broker, topic, ports["worker"], folder) as scoring,
+        ExitStack() as ending,
     ):
-        scoring.wait_ready("/readyz")
+        ending.callback(workers.kill)
+        scoring = workers.start(
+            web_port=ports["worker"],
+            snapshot_interval=2,
+            entity="key",
+            events="records,incidents,unusual_entities,silences",
+            rates="1s",
+            forecasts=True,
+        ).wait_ready()
         prometheus.wait_ready("/-/ready")
         feed = _produce(broker, topic, _rows(folder, 200_000), "--rate", "500")
-        try:
-            wait_for("recorded series", lambda: prometheus.query("oslrau:log_likelihood:usual_low"))
-            yield Observed(scoring, prometheus, webhook)
-        finally:
-            feed.kill()
-            feed.wait()
+        ending.callback(feed.wait)
+        ending.callback(feed.kill)
+        wait_for("recorded series", lambda: prometheus.query("oslrau:log_likelihood:usual_low"))
+        yield Observed(scoring, prometheus, webhook)
 
 
 def _produce(broker: str, topic: str, file: Path, *options: str) -> subprocess.Popen[bytes]:

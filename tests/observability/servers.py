@@ -1,14 +1,12 @@
-"""Programs of the tests: a worker, a producer, Prometheus and Alertmanager, each a process."""
+"""Programs of the tests: Prometheus and Alertmanager, each a process."""
 
 import json
 import math
-import os
 import subprocess
-import sys
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +14,6 @@ from dashboards import RULES, hurried
 from post_server import PostServer
 
 _PATIENCE_SECONDS = 300.0
-FAUST_OSLRAU = str(Path(sys.executable).with_name("faust-oslrau"))
 
 _PROMETHEUS = """
 global: {{scrape_interval: 1s, evaluation_interval: 1s}}
@@ -43,23 +40,16 @@ def wait_for(what: str, look: Callable[[], Any]) -> Any:
 class Server:
     """A process with a web port, killed at the end."""
 
-    def __init__(
-        self, command: Sequence[str], port: int, log: Path, environment: Mapping[str, str] = {}
-    ) -> None:
+    def __init__(self, command: Sequence[str], port: int, log: Path) -> None:
         self.port = port
         self._log = log
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                command, env={**os.environ, **environment}, stdout=output, stderr=output
-            )
+            self._process = subprocess.Popen(command, stdout=output, stderr=output)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.kill()
-
-    def kill(self) -> None:
         self._process.kill()
         self._process.wait()
 
@@ -76,25 +66,6 @@ class Server:
     def wait_ready(self, page: str) -> Self:
         wait_for(f"answer of {page}: {self._log.read_text()[-2000:]}", lambda: self.get(page))
         return self
-
-
-def worker(broker: str, topic: str, port: int, folder: Path) -> Server:
-    environment = {
-        "OSLRAU_BROKER": broker,
-        "OSLRAU_APP_ID": topic,
-        "OSLRAU_SOURCE_TOPICS": topic,
-        "OSLRAU_SCORES_TOPIC": f"{topic}-scores",
-        "OSLRAU_ANOMALIES_TOPIC": f"{topic}-anomalies",
-        "OSLRAU_DEAD_LETTER_TOPIC": f"{topic}-dead-letters",
-        "OSLRAU_WEB_PORT": str(port),
-        "OSLRAU_SESSION_TIMEOUT": "6",
-        "OSLRAU_SNAPSHOT_INTERVAL": "2",
-        "OSLRAU_ENTITY": "key",
-        "OSLRAU_EVENTS": "records,incidents,unusual_entities,silences",
-        "OSLRAU_RATES": "1s",
-        "OSLRAU_FORECASTS": "true",
-    }
-    return Server([FAUST_OSLRAU, "worker"], port, folder / "worker.log", environment)
 
 
 class Prometheus(Server):

@@ -17,6 +17,8 @@ from dashboards import (
     panels,
 )
 
+from grafana.limits import limit
+
 _ALL = [load(path) for path in DASHBOARDS]
 _EVERY = pytest.mark.parametrize("dashboard", _ALL, ids=[path.stem for path in DASHBOARDS])
 _EXPRESSIONS = panel_expressions() | annotation_expressions()
@@ -129,34 +131,14 @@ def test_dashboards_link_to_each_other_with_time_and_selection(dashboard):
 
 
 @pytest.mark.parametrize(
-    ("uid", "number", "alert"),
-    [
-        ("oslrau-pipeline", 105, "OslrauLag"),
-        ("oslrau-pipeline", 302, "OslrauLag"),
-        ("oslrau-pipeline", 106, "OslrauScoresLate"),
-        ("oslrau-pipeline", 303, "OslrauScoresLate"),
-        ("oslrau-pipeline", 107, "OslrauDeadLetters"),
-        ("oslrau-pipeline", 502, "OslrauDeadLetters"),
-        ("oslrau-pipeline", 504, "OslrauSchemasAwaited"),
-        ("oslrau-pipeline", 109, "OslrauBrokerAway"),
-        ("oslrau-pipeline", 803, "OslrauBrokerAway"),
-        ("oslrau-pipeline", 110, "OslrauSnapshotOld"),
-        ("oslrau-pipeline", 701, "OslrauSnapshotOld"),
-        ("oslrau-pipeline", 111, "OslrauRestoreFailing"),
-        ("oslrau-pipeline", 112, "OslrauSnapshotDamaged"),
-        ("oslrau-pipeline", 113, "OslrauRebalancing"),
-        ("oslrau-pipeline", 802, "OslrauRebalancing"),
-        ("oslrau-model", 107, "OslrauDrift"),
-        ("oslrau-model", 206, "OslrauDrift"),
-        ("oslrau-model", 102, "OslrauAnomalies"),
-        ("oslrau-model", 301, "OslrauAnomalies"),
-    ],
-)
-def test_a_threshold_is_the_limit_of_its_alert(uid, number, alert):
-    (dashboard,) = (load(path) for path in DASHBOARDS if load(path)["uid"] == uid)
-    (panel,) = (panel for panel in dashboard["panels"] if panel["id"] == number)
-    steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
-    assert steps[-1]["value"] == _limit(promql_parser.parse(alerts()[alert]["expr"]))
+    "alert",
+    [f"Oslrau{name}" for name in (
+        "Lag", "ScoresLate", "DeadLetters", "SchemasAwaited", "BrokerAway", "SnapshotOld",
+        "RestoreFailing", "SnapshotDamaged", "Rebalancing", "Drift", "Anomalies",
+    )],
+)  # fmt: skip
+def test_thresholds_are_read_from_the_rules(alert):
+    assert limit(alert) == _limit(promql_parser.parse(alerts()[alert]["expr"]))
 
 
 def _limit(expression):

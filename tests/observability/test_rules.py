@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 
-import promql_parser
 import pytest
 import yaml
 from alert_cases import FIRING, HEALTHY, MINUTES, SILENT, damaged, open_incidents, setting
@@ -15,13 +14,32 @@ from grafana import build
 
 
 @pytest.fixture
-def check(tool, tmp_path):
+def promtool(tool, tmp_path):
+    """Let promtool run a test of the groups of rules."""
+
+    def run(groups, test):
+        (tmp_path / "rules.yml").write_text(json.dumps({"groups": groups}))  # which is YAML as well
+        content = {"rule_files": ["rules.yml"], "evaluation_interval": "1m"}
+        path = tmp_path / "test.yml"
+        path.write_text(json.dumps(content | {"tests": [{"interval": "1m", **test}]}))
+        command = [tool("promtool"), "test", "rules", path]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return run
+
+
+def _groups():
+    return yaml.safe_load(RULES.read_text())["groups"]
+
+
+@pytest.fixture
+def check(promtool):
     """Let promtool say whether an alert fires at minute 120, with other series in places."""
 
     def run(alert, changed, fires):
         series = {**HEALTHY, **dict(changed)}
         test = {
-            "interval": "1m",
             "input_series": [{"series": name, "values": series[name]} for name in series],
             "promql_expr_test": [
                 {
@@ -32,18 +50,12 @@ def check(tool, tmp_path):
             ],
         }
         # Only the rules in question: all of them take half a second.
-        groups = yaml.safe_load(RULES.read_text())["groups"]
+        groups = _groups()
         for group in groups:
             group["rules"] = [
                 of for of in group["rules"] if "record" in of or re.fullmatch(alert, of["alert"])
             ]
-        (tmp_path / "rules.yml").write_text(json.dumps({"groups": groups}))  # which is YAML as well
-        content = {"rule_files": ["rules.yml"], "evaluation_interval": "1m", "tests": [test]}
-        path = tmp_path / "test.yml"
-        path.write_text(json.dumps(content))
-        command = [tool("promtool"), "test", "rules", path]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+        promtool(groups, test)
 
     return run
 
@@ -116,14 +128,13 @@ def test_a_chat_message_of_notify_says_what_is_wrong(tool, tmp_path):
     assert told == "press-7: load is high. In machines, fields load. Since 2026-01-02 03:04:05 UTC."
 
 
-def test_the_alert_of_an_incident_names_the_fields_that_were_blamed_most(tool, tmp_path):
+def test_the_alert_of_an_incident_names_the_fields_that_were_blamed_most(promtool):
     blamed = 'oslrau_blamed_fields_total{job="oslrau", topic="features", field="%s"}'
     labels = {"job": "oslrau", "topic": "features", "partition": "0"}
     opened = (
         'oslrau_incidents_open{job="oslrau", topic="features", partition="0", severity="major"}'
     )
     test = {
-        "interval": "1m",
         "input_series": [
             {"series": opened, "values": "1x30"},
             {"series": blamed % "torque", "values": "0+2x30"},
@@ -150,18 +161,7 @@ def test_the_alert_of_an_incident_names_the_fields_that_were_blamed_most(tool, t
             }
         ],
     }
-    content = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]}
-    path = tmp_path / "test.yml"
-    path.write_text(json.dumps(content))
-    done = subprocess.run(
-        [tool("promtool"), "test", "rules", path], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("expression", rule_expressions().values(), ids=rule_expressions())
-def test_an_expression_parses(expression):
-    promql_parser.parse(expression)
+    promtool(_groups(), test)
 
 
 def test_all_alerts_are_silent_while_all_is_well(check):

@@ -60,25 +60,10 @@ def test_a_token_is_read_again_for_each_connection(tmp_path):
         client_arguments(settings)
 
 
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        ({"sasl_mechanism": "OAUTHBEARER"}, "sasl_token_file"),
-        ({"sasl_mechanism": "OAUTHBEARER", "sasl_password": "p"}, "sasl_password"),
-        ({"sasl_username": "u", "sasl_password": "p", "sasl_token_file": "t"}, "sasl_token_file"),
-    ],
-)
-def test_a_password_and_a_token_exclude_each_other(given, name):
-    with pytest.raises(SettingsError, match=rf"^setting security\.{name}: expected .*value"):
-        SecuritySettings(protocol="SASL_SSL", **given)
-
-
-@pytest.mark.parametrize("content", [None, "no certificate"])
 @pytest.mark.parametrize("name", ["ca_file", "cert_file"])
-def test_a_file_that_is_no_certificate_is_named(tmp_path, name, content):
+def test_a_file_that_is_no_certificate_is_named(tmp_path, name):
     path = tmp_path / "file.pem"
-    if content is not None:
-        path.write_text(content)
+    path.write_text("no certificate")
     settings = Settings(security=SecuritySettings(protocol="SSL", **{name: str(path)}))
     with pytest.raises(SettingsError, match=rf"security\.{name}: .*file\.pem"):
         client_arguments(settings)

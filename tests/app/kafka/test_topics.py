@@ -36,9 +36,9 @@ def test_missing_topics_are_created_with_the_partitions_of_the_source(client, se
     client.create(topic_name, 3)
     _set_up(settings)
     for name in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
-        assert _describe(settings, name)[0] == 3
-    sizes = _describe(settings, settings.dead_letter_topic)[1]
-    assert sizes["max.message.bytes"] == str(settings.max_output_bytes)
+        partitions, config = _describe(settings, name)
+        assert partitions == 3
+        assert config["max.message.bytes"] == str(settings.max_output_bytes)
 
 
 _FOREVER = {"retention.ms": "-1", "retention.bytes": "-1"}

@@ -59,7 +59,8 @@ def value(registry):
 
 
 def test_rows_are_counted_by_outcome(partition, value):
-    partition.count_emitted(_block(scored=7, rejected=2, anomalous=1), np.full(7, 0.01))
+    block = _block(scored=7, rejected=2, anomalous=1, wrong_types=Counter(a=3, b=1))
+    partition.count_emitted(block, np.full(7, 0.01))
     assert value("records_total", outcome="replayed") == 0  # a known label is there at once
     partition.count_replayed(_block(scored=4, rejected=1))
     assert value("records_total", outcome="scored") == 7
@@ -67,6 +68,7 @@ def test_rows_are_counted_by_outcome(partition, value):
     assert value("records_total", outcome="replayed") == 5
     assert value("dead_letters_total", reason="not_json") == 2
     assert value("anomalies_total") == 1
+    assert value("wrong_types_total") == 4
     assert value("learned_records_total") == 11
     assert value("end_to_end_seconds_count") == 7
     assert value("stage_seconds_sum", stage="learn") == pytest.approx(0.6)

@@ -87,20 +87,6 @@ def test_the_better_settings_find_an_injected_fault(folder):
     assert found["compared"] == ROWS - WARM_UP - 1
 
 
-def test_fields_that_no_record_has_are_named_with_their_settings(folder):
-    misspelt = folder / "misspelt.toml"
-    misspelt.write_text('features = ["latency", "load", "laod"]\n')
-    lines = run(misspelt, misspelt, folder / "first.ndjson").stderr.splitlines()
-    assert lines[-2:] == [f"{misspelt}: no scored record has a value of 'laod'"] * 2
-
-
-def test_the_choice_of_fields_is_told_once_for_both(folder):
-    result = run(folder / "plain.toml", folder / "logs.toml", folder / "first.ndjson")
-    assert result.stderr == (
-        "features/0: the first records choose 2 fields: latency, load; they leave out none\n"
-    )
-
-
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_figures_are_those_of_the_records_that_both_score(folder, partitions):
     found = compared(

@@ -78,20 +78,6 @@ def test_a_field_that_no_record_has_is_named(file):
     assert "settings: no scored record has a value of 'aa, bb'" in result.stderr
 
 
-def test_the_choice_of_fields_is_told_without_the_labels(file):
-    assert run(file, "--labels", "fault", "--partitions", 2).stderr == (
-        "features/0: the first records choose 2 fields: a, b; they leave out none\n"
-    )
-
-
-def test_a_field_of_entity_or_time_that_no_record_has_is_named(file, tmp_path):
-    (tmp_path / "misspelt.toml").write_text('entity = "machin"\ntime = "tiem"\n')
-    result = run(file, "--labels", "fault", "--settings", tmp_path / "misspelt.toml", "--json")
-    assert "no scored record has a value of 'machin, tiem'" in result.stderr
-    (found,) = json.loads(result.stdout)
-    assert found["empty_fields"] == ["machin", "tiem"]
-
-
 def test_figures_are_those_of_the_log_without_its_labels(file, columns):
     (found,) = evaluated(file)
     label, p_value = np.array(columns["fault"])[WARM_UP:], block_of(columns).p_value[WARM_UP:]

@@ -72,21 +72,6 @@ def test_a_model_takes_the_place_of_a_file_and_of_nothing_else(tmp_path):
     assert pipe.is_fifo()
 
 
-def test_misspelt_names_and_missing_times_are_told(tmp_path):
-    file = tmp_path / "rows.ndjson"
-    file.write_bytes(b"\n".join(lines(1, 400)))
-
-    def told(settings):
-        (tmp_path / "settings.toml").write_text(settings)
-        arguments = ("--settings", tmp_path / "settings.toml", "--out", tmp_path / "model")
-        return run("fit", file, *arguments).stderr
-
-    assert "fit: no scored record has a value of 'tiem'" in told('time = "tiem"')
-    without_times = told('history = ["1m"]')
-    assert "fit: rows of a file have no times" in without_times
-    assert "no scored record" not in without_times
-
-
 def test_a_partition_begins_with_the_model_and_goes_on_as_if_it_had_learned_the_files(files):
     settings = Settings(initial_model=str(files / "first"))
     block = new_pipeline("features", 3, settings).process(as_records(lines(2), 3, key=b"k"))
@@ -144,13 +129,6 @@ def test_records_that_are_all_rejected_make_no_model_and_say_why(tmp_path):
     )
 
 
-def test_the_choice_of_fields_is_told(files, tmp_path):
-    result = run("fit", files / "1.ndjson", files / "2.ndjson", "--out", tmp_path / "model")
-    assert result.stderr == (
-        "features/0: the first records choose 2 fields: a, b; they leave out none\n"
-    )
-
-
 def test_models_are_merged_into_one_that_partitions_begin_with(files, tmp_path):
     out = tmp_path / "merged"
     result = run("merge", files / "first", files / "second", "--out", out, "--json")
@@ -161,32 +139,6 @@ def test_models_are_merged_into_one_that_partitions_begin_with(files, tmp_path):
     alone = new_pipeline("features", 0, Settings(initial_model=str(files / "first")))
     other = alone.process(as_records(lines(3)))
     assert block.log_likelihood.mean() > other.log_likelihood.mean() - 0.05
-
-
-def test_a_deployment_begins_with_the_machines_of_all_merged_models(tmp_path):
-    settings = tmp_path / "faust-oslrau.toml"
-    settings.write_text('entity = "machine"\nfeatures = ["a", "b"]\n')
-    for number in (1, 2):
-        rows = [
-            orjson.loads(line) | {"machine": i % 5 + 10 * number}
-            for i, line in enumerate(lines(number, 300))
-        ]
-        (tmp_path / f"{number}.ndjson").write_bytes(b"\n".join(map(orjson.dumps, rows)))
-        fitted = run(
-            "fit",
-            tmp_path / f"{number}.ndjson",
-            "--out",
-            tmp_path / f"{number}",
-            "--settings",
-            settings,
-        )
-        assert fitted.exit_code == 0, fitted.output
-    out = tmp_path / "merged"
-    assert run("merge", tmp_path / "1", tmp_path / "2", "--out", out).exit_code == 0
-    whole = Settings(features=["a", "b"], entity="machine", initial_model=str(out))
-    pipeline = new_pipeline("features", 0, whole)
-    assert pipeline.scorer.n_entities == 10
-    assert pipeline.scorer.entity_profile("12") and pipeline.scorer.entity_profile("24")
 
 
 def test_models_of_other_fields_are_not_merged(files, tmp_path):

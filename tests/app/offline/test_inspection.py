@@ -96,7 +96,7 @@ def test_an_exported_snapshot_seeds_another_partition_and_a_new_deployment_after
     worker = start_worker().wait_records(100)
     assert [p["records"] for p in worker.model()] == [350, 350]
     assert [p["start"] for p in worker.model()] == [0, 300]
-    worker.terminate()
+    assert worker.terminate() == 0
 
     new = {"app_id": f"{topic_name}-new"}
     to = ("--partition", f"{topic_name}/0", "--import", file)
@@ -109,7 +109,7 @@ def test_an_exported_snapshot_seeds_another_partition_and_a_new_deployment_after
     worker.wait_offsets(350)
     worker.wait_metric(50 + 350, "oslrau_records_total")  # the seeded one, and the other
     assert [p["records"] for p in worker.model()] == [350, 350]
-    worker.terminate()
+    assert worker.terminate() == 0
 
 
 def test_what_cannot_be_done_is_refused_and_a_reset_is_done_with_yes_once_no_worker_runs(
@@ -129,7 +129,7 @@ def test_what_cannot_be_done_is_refused_and_a_reset_is_done_with_yes_once_no_wor
     code, text = inspect("--reset", "start", "--yes")
     assert code == 1 and "stop the workers first" in text
     assert len(inspect()[1].splitlines()) == 2
-    worker.terminate()
+    assert worker.terminate() == 0
 
     code, text = inspect("--reset", 100)
     assert code == 0
@@ -141,7 +141,7 @@ def test_what_cannot_be_done_is_refused_and_a_reset_is_done_with_yes_once_no_wor
     worker = start_worker().wait_records(400)
     assert [p["start"] for p in worker.model()] == [100, 100]
     assert worker.metric("oslrau_records_total", outcome="scored") == 400
-    worker.terminate()
+    assert worker.terminate() == 0
 
 
 def test_a_forgotten_model_is_learned_again_under_new_settings(

@@ -133,15 +133,6 @@ def test_a_topic_is_created_on_request(kafka, topic_name, tmp_path):
 
 
 @pytest.mark.real_kafka
-def test_a_row_larger_than_the_topic_takes_is_named(kafka, topic_name, tmp_path):
-    path = write_ndjson(tmp_path, [b"{}", os.urandom(1_000_000).hex().encode()])
-    arguments = (path, "--topic", topic_name, "--broker", kafka.bootstrap_servers)
-    result = run(*arguments, "--create-topic", "--partitions", 2)
-    assert result.exit_code == 4
-    assert "row 1 of 2000000 bytes is larger than it accepts" in result.stderr
-
-
-@pytest.mark.real_kafka
 def test_batches_are_as_small_as_the_topic_wants_them(kafka, topic_name, tmp_path):
     client = KafkaClient(kafka.bootstrap_servers)
     client.create(topic_name, 1, **{"max.message.bytes": "20000"})
@@ -152,11 +143,3 @@ def test_batches_are_as_small_as_the_topic_wants_them(kafka, topic_name, tmp_pat
     result = run(write_ndjson(tmp_path, [*lines, os.urandom(25_000).hex().encode()]), *arguments)
     assert result.exit_code == 4
     assert "row 100 of 50000 bytes is larger than it accepts" in result.stderr
-
-
-@pytest.mark.real_kafka
-def test_a_missing_topic_is_not_created_by_a_broker_that_would(kafka, topic_name, tmp_path):
-    path = write_ndjson(tmp_path, [b"{}"])
-    for _ in range(2):
-        result = run(path, "--topic", topic_name, "--broker", kafka.bootstrap_servers)
-        assert result.exit_code == 4 and "expected to exist" in result.stderr

@@ -270,18 +270,6 @@ def test_the_choice_of_fields_is_told_once_as_a_worker_logs_it(tmp_path):
     assert "features/" not in run(path, "--out", out, "--features", "a").stderr
 
 
-def test_names_that_no_record_has_and_times_that_are_missing_are_told(file, tmp_path):
-    def told(settings):
-        (tmp_path / "settings.toml").write_text(settings)
-        return run(file, "--settings", tmp_path / "settings.toml", "--out", os.devnull).stderr
-
-    misspelt = told('entity = "key"\nrates = "1m"\nrates_by = "sttus"\nleast = {aa = 2.0}')
-    assert """no scored record has a value of "the message's key, sttus, aa\"""" in misspelt
-    assert "replay: rows of a file have no times; seasons, silences, rates" in misspelt
-    fine = told('features = ["a", "b"]')
-    assert "no scored record" not in fine and "have no times" not in fine
-
-
 def test_a_broker_that_goes_away_ends_the_reading_of_a_topic(monkeypatch, topic_name):
     monkeypatch.setattr(logs, "_SILENT_SECONDS", 0.5)
     read = []

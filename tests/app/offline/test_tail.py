@@ -229,10 +229,3 @@ def test_since_begins_at_a_time_of_a_topic(kafka, client, topic_name, start):
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=240) == (b"", b"")
     assert process.returncode == 0
-
-
-@pytest.mark.real_kafka
-def test_a_missing_topic_is_not_created_by_a_broker_that_would(kafka, client, topic_name):
-    result = run("--topic", topic_name, "--broker", kafka.bootstrap_servers)
-    assert result.exit_code == 4 and "expected to exist" in result.stderr
-    assert topic_name not in client.topics()

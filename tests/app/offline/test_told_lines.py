@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faust_oslrau.app.offline.told import MessageReader, as_json
-from faust_oslrau.app.offline.told_lines import line, moment, odds
+from faust_oslrau.app.offline.told_lines import line, odds
 from faust_oslrau.app.pipeline import events
 from faust_oslrau.learner import Blame, Change
 from faust_oslrau.topics import (
@@ -110,6 +110,18 @@ def silence(state, entity):
     return events.encode_silence(SOURCE, silent)
 
 
+def rate(entity, by):
+    change = SimpleNamespace(
+        state="began", entity=entity, by=by, since=NOON, seconds=60.0,
+        records=12, expected=109.4, low=80, high=140,
+    )  # fmt: skip
+    return events.encode_rate_change(SOURCE, change)
+
+
+def field(*change, **more):
+    return events.encode_field_change(SOURCE, FieldChange(*change, **more))
+
+
 def told(value, key=b"k", headers=(), entity=None, timestamp=None):
     record = Record("alerts", 0, 1, timestamp, key, value, headers)
     return MessageReader(entity).read(record)
@@ -126,16 +138,50 @@ PLACE = "machines/2@4711"
 TEMPERATURE = "temperature 88 (expected 61.2 ± 6)"
 
 
-def test_a_score():
-    expected = (HEAD, "score", PLACE, "k", "once in 4, log-likelihood -17.25")
-    assert cells(score()) == expected
-    young = score(p_value=np.nan, log_likelihood=np.nan)
-    assert cells(young, key=None) == (HEAD, "score", PLACE, "-", "no p-value yet")
+LEVEL = aspect("level", 0, 88.0, 61.2, 6.1)
+ASPECTS = aspect("kinds", None, np.nan, np.nan, 4.2)
+INCIDENT = (
+    f"{TEMPERATURE} and 1 more, once in 480 million, major 61.4, "
+    "since 2026-01-01 12:59:54+01:00, 1,474 records of the partition"
+)
+SILENCE = "no record for 240 s, unusual after 186.2 s"
+RATE = f"12 records in the last 60 s, 80 to 140 usual, since {HEAD}"
 
 
-def test_an_anomaly():
-    found = f"{TEMPERATURE}, once in 25,000"
-    assert cells(anomaly()) == (HEAD, "anomaly", PLACE, "k", found)
+@pytest.mark.parametrize(
+    ("value", "what", "who", "detail"),
+    [
+        (score(), "score", "k", "once in 4, log-likelihood -17.25"),
+        (score(p_value=np.nan, log_likelihood=np.nan), "score", "k", "no p-value yet"),
+        (anomaly(), "anomaly", "k", f"{TEMPERATURE}, once in 25,000"),
+        (incident("opened"), "incident opened", "press-7", INCIDENT),
+        (incident("updated"), "incident worsened", "press-7", INCIDENT),
+        (incident("closed", entity=None), "incident closed", "k", INCIDENT),
+        (entity_event("unusual", 0.00002, LEVEL, ASPECTS), "entity unusual", "press-7",
+         "level of temperature 88 (usual 61.2, 6.1 deviations) and 1 more, "
+         "once in 50,000 entities"),
+        (entity_event("unusual", 0.00002, ASPECTS), "entity unusual", "press-7",
+         "kinds of records (4.2 deviations from others), once in 50,000 entities"),
+        (entity_event("new", np.nan), "entity new", "press-7", None),
+        (silence("began", "press-7"), "silence began", "press-7", SILENCE),
+        (silence("ended", None), "silence ended", "k", SILENCE),
+        (rate("press-7", None), "rate began", "press-7", RATE),
+        (rate("503", "status"), "rate began", "k", f"status = 503: {RATE}"),
+        (field(FieldState.VANISHED, "a\x1b"), "field vanished", "k", "a\\x1b"),
+        (field(FieldState.TYPE, "a", before="number", now="text"), "field type", "k",
+         "a: text in place of number"),
+        (field(FieldState.UNIT, "a", factor=1000.0), "field unit", "k",
+         "a: level and spread times 1000, perhaps another unit"),
+        (events.encode_drift(SOURCE, Change(1.3, 1512)), "drift", "k",
+         "records are less likely than before, since about 1,512 records"),
+    ],
+)  # fmt: skip
+def test_a_line_says_when_what_where_of_whom_and_why(value, what, who, detail):
+    assert cells(value) == (HEAD, what, PLACE, who, *([detail] if detail else []))
+
+
+def test_a_message_without_a_key_is_of_nobody():
+    assert cells(score(), key=None)[3] == cells(silence("ended", None), key=None)[3] == "-"
 
 
 @pytest.mark.parametrize(
@@ -152,76 +198,6 @@ def test_a_category_has_its_probability(nats, usual, expected, shown):
     item |= {} if expected is None else {"expected_category": expected}
     value = orjson.dumps(orjson.loads(anomaly()) | {"contributions": [item]})
     assert cells(value)[4] == f"{shown}, once in 25,000"
-
-
-@pytest.mark.parametrize(
-    ("state", "shown"), [("opened", "opened"), ("updated", "worsened"), ("closed", "closed")]
-)
-def test_an_incident(state, shown):
-    found = (
-        f"{TEMPERATURE} and 1 more, once in 480 million, major 61.4, "
-        "since 2026-01-01 12:59:54+01:00, 1,474 records of the partition"
-    )
-    assert cells(incident(state)) == (HEAD, f"incident {shown}", PLACE, "press-7", found)
-    assert cells(incident(state, entity=None))[3] == "k"
-
-
-def test_an_event_of_an_entity():
-    level = aspect("level", 0, 88.0, 61.2, 6.1)
-    kinds = aspect("kinds", None, np.nan, np.nan, 4.2)
-    found = (
-        "level of temperature 88 (usual 61.2, 6.1 deviations) and 1 more, once in 50,000 entities"
-    )
-    unusual = (HEAD, "entity unusual", PLACE, "press-7", found)
-    assert cells(entity_event("unusual", 0.00002, level, kinds)) == unusual
-    only = cells(entity_event("unusual", 0.00002, kinds))[4]
-    assert only == "kinds of records (4.2 deviations from others), once in 50,000 entities"
-    assert cells(entity_event("new", np.nan)) == (HEAD, "entity new", PLACE, "press-7")
-
-
-def test_a_silence():
-    found = "no record for 240 s, unusual after 186.2 s"
-    assert cells(silence("began", "press-7")) == (HEAD, "silence began", PLACE, "press-7", found)
-    assert cells(silence("ended", None), key=None)[1:4] == ("silence ended", PLACE, "-")
-
-
-def test_a_rate():
-    change = SimpleNamespace(
-        state="began", entity="press-7", by=None, since=NOON, seconds=60.0,
-        records=12, expected=109.4, low=80, high=140,
-    )  # fmt: skip
-    found = f"12 records in the last 60 s, 80 to 140 usual, since {moment(NOON)}"
-    expected = (HEAD, "rate began", PLACE, "press-7", found)
-    assert cells(events.encode_rate_change(SOURCE, change)) == expected
-    change.entity, change.by = "503", "status"
-    of_group = (HEAD, "rate began", PLACE, "k", f"status = 503: {found}")
-    assert cells(events.encode_rate_change(SOURCE, change)) == of_group
-
-
-@pytest.mark.parametrize(
-    ("change", "what", "detail"),
-    [
-        (FieldChange(FieldState.VANISHED, "a\x1b"), "field vanished", "a\\x1b"),
-        (
-            FieldChange(FieldState.TYPE, "a", before="number", now="text"),
-            "field type",
-            "a: text in place of number",
-        ),
-        (
-            FieldChange(FieldState.UNIT, "a", factor=1000.0),
-            "field unit",
-            "a: level and spread times 1000, perhaps another unit",
-        ),
-    ],
-)
-def test_a_field_that_changed(change, what, detail):
-    assert cells(events.encode_field_change(SOURCE, change))[1:] == (what, PLACE, "k", detail)
-
-
-def test_a_drift():
-    found = "records are less likely than before, since about 1,512 records"
-    drift = events.encode_drift(SOURCE, Change(1.3, 1512))
-    assert cells(drift) == (HEAD, "drift", PLACE, "k", found)
 
 
 def test_a_dead_letter():

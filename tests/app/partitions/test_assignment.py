@@ -207,9 +207,6 @@ async def test_an_error_that_nobody_expected_ends_the_app(worker):
     assert "expected offset" in str(worker.crashes[0])
 
 
-# Commits
-
-
 # Logs that change under the worker
 
 

@@ -21,7 +21,7 @@ _OFTEN = {"snapshot_interval": 0.2, "snapshot_records": 1000}
 _ONCE = {"delivery": "exactly_once", **_OFTEN}
 
 
-@pytest.mark.parametrize("snapshots", ["topic", "folder", "off"])
+@pytest.mark.parametrize("snapshots", ["folder", "off"])
 def test_exactly_once_a_committed_reader_sees_each_score_once_through_kills(
     snapshots, client, settings, start_worker, topic_name, tmp_path
 ):

@@ -22,7 +22,12 @@ from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.partitions.compute import Compute
 from faust_oslrau.app.partitions.opening import Opener
 from faust_oslrau.app.partitions.resume import LostHistoryError, OtherModelError, Resume
-from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot, initial_digest
+from faust_oslrau.app.pipeline import (
+    IncompatibleSnapshotError,
+    PartitionPipeline,
+    Snapshot,
+    initial_digest,
+)
 from faust_oslrau.app.snapshots import FolderStore
 from faust_oslrau.learner.state import Extent
 
@@ -136,6 +141,15 @@ def test_a_damaged_snapshot_gives_way_to_the_older_one_and_is_counted(
     assert metrics.of_partition(*FIRST).snapshot_failures["damaged"] == 1
     assert "is damaged: " in caplog.text
     assert _offsets(store) == [100]  # so that the next one does not replace the whole one
+
+
+def test_a_snapshot_of_another_version_is_refused_and_kept(find, save, store):
+    data = _snapshot(200)
+    save(200, data[:7] + b"\x09" + data[8:])
+    told = "of features/0 at offset 200 is from another version, .* version 1, got 9: .* --forget"
+    with pytest.raises(IncompatibleSnapshotError, match=told):
+        find(_log())
+    assert _offsets(store) == [200]
 
 
 def test_where_all_snapshots_are_damaged_the_log_is_learned_again(find, save, store, metrics):

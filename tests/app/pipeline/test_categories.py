@@ -81,17 +81,6 @@ def test_records_may_have_categories_alone():
     assert np.mean(likelihoods) == pytest.approx(-entropy, abs=0.05)
 
 
-def test_a_pipeline_of_categories_alone_goes_on_from_its_snapshot():
-    stream = records(600)
-    whole = process(PartitionPipeline("features", 0, ALONE), stream)
-    begun = PartitionPipeline("features", 0, ALONE)
-    first = process(begun, stream[:301])
-    restored = PartitionPipeline.restored(begun.snapshot(0, 301), ALONE)
-    assert (restored.fields, restored.scorer.n_fields) == (("service", "http.status"), 2)
-    rest = process(restored, stream[301:])
-    assert (first[0] + rest[0], first[1] + rest[1]) == whole
-
-
 def test_an_entity_whose_records_have_categories_has_a_profile_of_its_numbers():
     settings = replace(SETTINGS, entity="service")
     pipeline = PartitionPipeline("features", 0, settings)

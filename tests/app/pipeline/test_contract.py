@@ -60,6 +60,12 @@ CHOSEN = {
     "entities by field": AB | {"entity": "machine.id", "max_entities": 4},
     "times by field": AB | {"time": "at", "seasons": "UTC"},
     "forecasts": AB | {"forecasts": True, "history": ["10"]},
+    "categories alone": {
+        "features": ["service"],
+        "kinds": {"service": "category"},
+        "history": ["10"],
+        "forecasts": True,
+    },
     "stacked": AB | {"learner": LearnerSettings(kind="stacked")},
     "all": AB
     | {"entity": "key", "history": ["10"], "seasons": "UTC", "forecasts": True}

@@ -132,14 +132,3 @@ def test_a_count_that_they_chose_makes_no_dead_letter_later(fields, settings):
 def test_a_count_that_the_settings_name_is_never_negative():
     _, block, _ = scores(Settings(kinds=(("temp", "count"),)), degrees())
     assert block.reasons["out_of_range"] > 150 and not block.wrong_types
-
-
-@pytest.mark.parametrize("unit", [1, 1000])
-def test_times_that_overtake_each_other_are_left_out(unit):
-    rng = np.random.default_rng(4)
-    start, n = 1_790_000_000_000, 300
-    late = (1500 * rng.normal(size=n)).astype(int).tolist()
-    rows = [{"x": rng.normal(), "at": (start + 1000 * i + late[i]) // unit} for i in range(n)]
-    records = [record(i, row)._replace(timestamp=start + 1000 * i) for i, row in enumerate(rows)]
-    pipeline, _, _ = scores(Settings(), records)
-    assert pipeline.fields == ("x",) and pipeline.left_out == ("at (times)",)

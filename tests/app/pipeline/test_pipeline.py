@@ -4,8 +4,6 @@ from dataclasses import replace
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import LearnerSettings, Settings
@@ -130,20 +128,6 @@ def test_the_settings_reach_the_learner_and_the_scorer():
     assert pipeline.scorer.learning is False and pipeline.scorer.learner.n_records_ == 0
     assert pipeline.scorer.learner.corr_threshold == 0.7
     assert pipeline.scorer.learner.max_nodes is None
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.lists(
-        st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), min_size=2,
-                 max_size=2), min_size=17, max_size=60)
-)  # fmt: skip
-def test_numbers_of_any_size_are_scored(rows):
-    pipeline = PartitionPipeline("features", 2, Settings(features=("a", "b"), batch_size=16))
-    messages = [orjson.dumps({"a": a, "b": b}) for a, b in rows]
-    block = pipeline.process(as_records(messages))
-    assert len(block.scores) + len(block.dead_letters) == len(rows)
-    assert all(json.loads(message.value) for message in block.scores)
 
 
 def test_a_drift_is_one_event_at_the_record_that_completed_it():

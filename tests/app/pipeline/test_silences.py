@@ -45,18 +45,6 @@ def test_the_topic_of_anomalies_gets_an_event_when_a_silence_begins_and_when_it_
     assert block.silence_counts.limit >= 3
 
 
-def test_the_entities_that_are_silent_now_are_known_also_after_a_restart():
-    pipeline = PartitionPipeline("features", 2, SETTINGS)
-    pipeline.process(RECORDS[:350])
-    (silent,) = pipeline.scorer.silent_entities(10)
-    assert (silent.entity, silent.last_timestamp) == ("device-1", START + 298 * SECOND)
-    restored = PartitionPipeline.restored(pipeline.snapshot(0, pipeline.next_offset), SETTINGS)
-    restored.process(RECORDS[350:351])
-    assert restored.scorer.silent_entities(10) == [silent]
-    restored.process(RECORDS[351:])
-    assert restored.scorer.silent_entities(10) == []
-
-
 def test_the_setting_may_change_at_any_restart():
     without = dataclasses.replace(SETTINGS, events=["incidents"])
     pipeline = PartitionPipeline("features", 2, without)

@@ -97,7 +97,8 @@ def test_a_wrong_value_fails_in_one_line_that_says_what_was_expected(name, value
         Settings(**{name: value})
     message = str(failure.value)
     assert f"setting {name}: " in message and expected in message
-    assert repr(value)[1:-1] in message and "\n" not in message
+    shown = repr(value)[1:-1] if isinstance(value, str) else repr(value)
+    assert shown in message and "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -255,6 +256,17 @@ def test_toml_of_too_many_brackets_is_refused(tmp_path):
         ({"ca_file": "ca.pem"}, "security.ca_file: expected no value with protocol PLAINTEXT"),
         ({"protocol": "SSL", "key_file": "k.pem"}, "security.cert_file: expected"),
         ({"sasl_mechanism": "GSSAPI"}, "security.sasl_mechanism: expected one of PLAIN, SCRAM"),
+        *(
+            ({"protocol": "SASL_SSL", **given}, rf"security\.{name}: expected .*value")
+            for name, given in (
+                ("sasl_token_file", {"sasl_mechanism": "OAUTHBEARER"}),
+                ("sasl_password", {"sasl_mechanism": "OAUTHBEARER", "sasl_password": "p"}),
+                (
+                    "sasl_token_file",
+                    {"sasl_username": "u", "sasl_password": "p", "sasl_token_file": "t"},
+                ),
+            )
+        ),
     ],
 )
 def test_security_settings_that_do_not_belong_together_fail(security, message):

@@ -61,33 +61,17 @@ def _objects(store):
     return sorted(each["path"].removeprefix(f"{_FOLDER}/") for each in found)
 
 
-def test_a_bucket_keeps_the_two_newest_and_nothing_else(worker):
-    store = _opened(worker())
-    _save(store, 5, 30, 200)
-    assert _seen(worker) == [200, 30]
-    assert [name[:20] for name in _objects(store)] == [f"{30:020d}", f"{200:020d}", "claim.json"]
-
-
-def test_a_former_owner_is_told_that_another_one_has_claimed_its_partition(worker):
+def test_a_former_owner_is_told_so_and_what_it_has_left_is_deleted_by_the_next_one(worker):
     former = _opened(worker())
-    _save(former, 10)
-    owner = _opened(worker())
+    _save(former, 5, 30, 200)
+    _opened(worker())
     with pytest.raises(LostPartitionError, match="another worker has claimed it"):
-        _save(former, 20)
+        _save(former, 300)
     with pytest.raises(LostPartitionError):
         asyncio.run(former.discard(_TP))
-    assert _seen(worker) == [10]
-    _save(owner, 15)
-
-
-def test_what_a_former_owner_has_left_is_deleted_by_the_next_one(worker):
-    former = _opened(worker())
-    _save(former, 10)
-    _opened(worker())
-    with pytest.raises(LostPartitionError):
-        _save(former, 20)
     owner = _opened(worker())
-    assert [name[:20] for name in _objects(owner)] == [f"{10:020d}", "claim.json"]
+    assert [name[:20] for name in _objects(owner)] == [f"{30:020d}", f"{200:020d}", "claim.json"]
+    assert _seen(worker) == [200, 30]
 
 
 def test_of_two_that_open_a_partition_at_once_one_is_its_owner(worker):

@@ -10,7 +10,7 @@ from as_records import as_records
 from faust.types import TP
 from stored_snapshots import load, reject_newest
 
-from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline, Snapshot
+from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.app.snapshots import FolderStore, SnapshotError
 from faust_oslrau.learner.errors import StateError
@@ -30,26 +30,6 @@ def _pipeline(records, settings=None):
     pipeline = PartitionPipeline(*_TP, settings or _SETTINGS)
     pipeline.process(records)
     return pipeline
-
-
-def test_damaged_bytes_are_no_snapshot():
-    data = _pipeline(_records(0, 100)).snapshot(0, 100).to_bytes()
-    for place in range(0, len(data), 97):
-        damaged = bytearray(data)
-        damaged[place] ^= 1
-        with pytest.raises(StateError):
-            Snapshot.from_bytes(bytes(damaged))
-    with pytest.raises(StateError):
-        Snapshot.from_bytes(data[:-1])
-
-
-def test_another_alarm_rate_applies_from_the_snapshot_on():
-    snapshot = _pipeline(_records(0, 1000)).snapshot(0, 1000)
-    loose = replace(_SETTINGS, alarm_rate=0.2)
-    pipeline = PartitionPipeline.restored(snapshot, loose)
-    always = _pipeline(_records(0, 1000), loose)
-    records = _records(1000, 2000)
-    assert pipeline.process(records).scores == always.process(records).scores
 
 
 def test_other_settings_are_refused_and_the_message_says_what_to_do():

@@ -196,24 +196,3 @@ def test_a_restore_does_not_read_the_hundreds_of_snapshots_in_the_tail(owner, re
 
     assert asyncio.run(run()) == [(299, state), (298, state)]
     assert len(records_read) <= 20
-
-
-def test_compaction_leaves_the_two_newest(client, topic_name):
-    quick = {"segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
-    client.create(topic_name, 1, **_COMPACT, **quick, **{"max.compaction.lag.ms": "100"})
-
-    def save(number):
-        async def run():
-            async with _Owner(client, topic_name) as store:
-                await store.save(_TP, number, Extent.of(b"state %d" % number))
-                return await _stored(store)
-
-        return asyncio.run(run())
-
-    for number in range(200):
-        found = save(number)
-        if number > 3 and client.read(topic_name)[0].offset > 0:  # the first ones are gone
-            break
-    else:
-        pytest.fail("the log was never compacted")
-    assert found == [(number, b"state %d" % number), (number - 1, b"state %d" % (number - 1))]

@@ -1,9 +1,6 @@
 """A file over Kafka and through a worker, and the same file offline: one command each."""
 
-import json
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import orjson
@@ -24,43 +21,11 @@ def without_time(score):
     return re.sub(rb'"timestamp":(null|[0-9]+)', b"", score)
 
 
-def live_scores(client, settings, start_worker, path, topic, partitions, records):
-    """Return the score messages of a worker by partition, in the order of the topic."""
-    create = ("--create-topic", "--partitions", partitions)
-    run("produce", path, "--topic", topic, "--broker", settings.broker, *create)
-    start_worker().wait_records(records).terminate()
-    found = [[] for _ in range(partitions)]
-    for message in client.read(settings.scores_topic):
-        found[message.partition].append(message.value)
-    return found
-
-
 def replayed_scores(out, partitions):
     found = [[] for _ in range(partitions)]
     for line in out.read_bytes().splitlines():
         found[orjson.loads(line)["partition"]].append(line)
     return found
-
-
-def test_live_scores_equal_replayed_ones_to_the_bit(
-    dataset, client, settings, start_worker, topic_name, tmp_path
-):
-    partitions, rows = 3, dataset("ca")
-    path = tmp_path / "ca.npz"
-    np.savez(path, x=rows)
-    live = live_scores(client, settings, start_worker, path, topic_name, partitions, len(rows))
-    assert sum(map(len, live)) == len(rows)
-
-    broker = ("--topic", topic_name, "--broker", settings.broker)
-    run("replay", *broker, "--out", tmp_path / "topic")
-    assert replayed_scores(tmp_path / "topic", partitions) == live
-
-    spread = ("--partitions", partitions, "--topic", topic_name)
-    run("replay", path, *spread, "--out", tmp_path / "file")
-    offline = replayed_scores(tmp_path / "file", partitions)
-    assert [list(map(without_time, scores)) for scores in offline] == [
-        list(map(without_time, scores)) for scores in live
-    ]
 
 
 def test_categories_and_entities_are_the_same_live_after_a_kill_and_in_a_replay(
@@ -92,7 +57,7 @@ def test_categories_and_entities_are_the_same_live_after_a_kill_and_in_a_replay(
     done = lambda: sum(p["next_offset"] for p in worker.model()) == n  # noqa: E731
     worker.wait_until(done, "at the end")
     assert worker.metric("oslrau_ignored_fields") == 4  # at and trace, in two partitions
-    worker.terminate()
+    assert worker.terminate() == 0
     live = [{} for _ in range(2)]
     for message in client.read(settings.scores_topic):
         live[message.partition][orjson.loads(message.value)["offset"]] = message.value
@@ -107,16 +72,3 @@ def test_categories_and_entities_are_the_same_live_after_a_kill_and_in_a_replay(
     assert [list(map(without_time, scores)) for scores in offline] == [
         list(map(without_time, scores)) for scores in live
     ]
-
-
-def test_a_console_consumer_reads_the_scores(client, settings, start_worker, topic_name, tmp_path):
-    if shutil.which("kcat") is None:
-        pytest.skip("no kcat on the PATH")
-    path = tmp_path / "rows.ndjson"
-    path.write_bytes(b"\n".join(b'{"x": %d, "y": %d}' % (i % 50, i % 7) for i in range(400)))
-    live_scores(client, settings, start_worker, path, topic_name, 1, 400)
-    command = ["kcat", "-C", "-q", "-e", "-b", settings.broker, "-t", settings.scores_topic]
-    read = subprocess.run(command, capture_output=True, timeout=240, check=True)
-    scores = [json.loads(line) for line in read.stdout.splitlines()]
-    assert [score["offset"] for score in scores] == list(range(400))
-    assert all(isinstance(score["log_likelihood"], float) for score in scores[240:])

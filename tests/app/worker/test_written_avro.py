@@ -141,11 +141,12 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
     worker.wait_until(lambda: web.bodies, "told")
     (name,) = {each["incident"] for each in expected if "incident" in each}
     assert name in web.bodies[0]["incidents"]
-    worker.terminate()
+    assert worker.terminate() == 0
     topic, partition, offset = name.split("/")
     worker = deployment.start(snapshots="off", start="latest").wait_ready()
     query = f"/incident?topic={topic}&partition={partition}&offset={offset}"
-    assert json.loads(worker.get(query)[1])["incident"]["incident"] == name
+    found = worker.content(query)
+    assert found["incident"]["incident"] == name
     assert TOKEN not in worker.log()
 
 
@@ -160,7 +161,7 @@ def test_outputs_wait_for_the_registry_and_a_schema_that_it_refuses_ends_the_sta
     worker.wait_until(lambda: f"no schema for topic {settings.scores_topic}" in worker.log(), "on")
     assert (worker.get("/readyz")[0], client.read(settings.scores_topic)) == (503, [])
     registry.open()
-    worker.wait_records(100).terminate()
+    assert worker.wait_records(100).terminate() == 0
     assert len(client.read(settings.scores_topic)) == 100
 
     other = f"{deployment.topic}.other"

@@ -1,6 +1,6 @@
 """One worker, tens of millions of records: memory, file handles, threads and tasks stay flat.
 
-`python tests/chaos/soak.py --records 30000000` prints a line a minute and a line of JSON last; its
+`python -m benchmarks.soak --records 30000000` prints a line a minute and a line of JSON last; its
 exit code is 1 where a record was lost, or something grew.
 """
 
