@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.scoring.block import BEGAN
+from faust_oslrau.learner.scoring.clock import Clock
 from faust_oslrau.learner.silence.layer import Silences
 
 from .report import write_report
@@ -153,7 +154,8 @@ def silences(who: NDArray[np.int64], stamps: FloatArray) -> list[tuple[int, floa
     fresh[np.unique(who, return_index=True)[1]] = True
     places = np.column_stack([np.arange(m), np.arange(m), stamps.astype(np.int64)])
     found, began = [], set()
-    for silence in Silences().take(places, who, fresh, [b"%d" % entity for entity in who]):
+    moments, keys = Clock().take(places), [b"%d" % entity for entity in who]
+    for silence in Silences().take(places, moments, who, fresh, keys):
         told = (silence.entity, silence.last_offset)
         if silence.entity is not None and told not in began:
             found.append((int(silence.entity), stamps[silence.last_offset], stamps[silence.row]))

@@ -67,7 +67,7 @@ class Scene:
             )  # fmt: skip
         try:
             wait_for(lambda: self.log().count("reading") >= before + channels)
-            yield
+            yield process
         finally:
             process.kill()
             process.wait()
@@ -126,8 +126,9 @@ def test_an_incident_that_nothing_closed_ends_as_the_next_one_of_its_entity_open
 def test_what_comes_after_the_first_start_is_told_after_the_second(scene):
     server = PostServer(200)
     scene.send("heat", "opened")
-    with scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address):
-        pass
+    with scene.notifier(OSLRAU_NOTIFY_WEBHOOK=server.address) as process:
+        process.terminate()
+        assert process.wait() == 0  # it stops when asked to
     scene.client.add_partitions(scene.topic, 3)
     for partition, name in ((0, "flow"), (2, "leak")):
         scene.send(name, "opened", partition=partition)
