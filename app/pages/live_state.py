@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import chain, islice, takewhile
 from operator import attrgetter, itemgetter
@@ -16,6 +16,7 @@ from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, History, Noted
 from faust_oslrau.app.metrics.last_incidents import most_urgent
 from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
+from faust_oslrau.learner import ChangedRate, SilentEntity
 from faust_oslrau.learner.stream import WARM_UP
 
 from .live_columns import LiveColumns
@@ -73,8 +74,14 @@ class LiveState:
             "incidents": _incidents(parts, moment, until),
             "entity": settings.entity,
             "entities": None if settings.entity is None else _entities(chosen, since, until),
-            "silent": await _silent(chosen) if settings.entity and settings.silences else None,
-            "rates": None if settings.rates is None else await _rates(chosen),
+            "silent": await _earliest(
+                chosen, lambda held: held.silent_entities(_ENTITIES), "last_timestamp"
+            )
+            if settings.entity and settings.silences
+            else None,
+            "rates": await _earliest(chosen, lambda held: held.changed_rates(_ENTITIES), "since")
+            if settings.rates
+            else None,
         }
 
     def _sizes(self) -> list[dict[str, Any]]:
@@ -122,24 +129,14 @@ def _entities(
     }
 
 
-async def _silent(chosen: Sequence[HeldPartition]) -> list[dict[str, Any]]:
-    """Return the entities that are silent for longest."""
-    found = [
-        held.tp._asdict() | silent._asdict()
-        for held in chosen
-        for silent in await held.silent_entities(_ENTITIES)
-    ]
-    return heapq.nsmallest(_ENTITIES, found, key=itemgetter("last_timestamp"))
-
-
-async def _rates(chosen: Sequence[HeldPartition]) -> list[dict[str, Any]]:
-    """Return the rates that changed first of those that are not as usual."""
-    found = [
-        held.tp._asdict() | changed._asdict()
-        for held in chosen
-        for changed in await held.changed_rates(_ENTITIES)
-    ]
-    return heapq.nsmallest(_ENTITIES, found, key=itemgetter("since"))
+async def _earliest(
+    chosen: Sequence[HeldPartition],
+    asked: Callable[[HeldPartition], Awaitable[Sequence[SilentEntity | ChangedRate]]],
+    since: str,
+) -> list[dict[str, Any]]:
+    """Return what the partitions tell when `asked`, what is so for longest first."""
+    found = [held.tp._asdict() | each._asdict() for held in chosen for each in await asked(held)]
+    return heapq.nsmallest(_ENTITIES, found, key=itemgetter(since))
 
 
 def _latest(parts: Iterable[Sequence[Noted]], since: int, until: int) -> Iterator[Noted]:
