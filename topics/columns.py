@@ -17,6 +17,10 @@ from .times import as_time
 MOST_CONTENTS = 4096
 """Fields of a record that are looked at: one with more is likely a list."""
 
+FEW = 100
+"""One in so many records that have a field, or contents of a field that are of another type, counts;
+fewer are mistakes."""
+
 MANY = 20
 """Contents of each value, on average, from which on the values come again."""
 
@@ -77,6 +81,8 @@ class Column(NamedTuple):
         How many different contents it has, and their entropy in nats; 0 where they do not count.
     may_name_entity
         Whether its values come again often enough for them to be entities.
+    is_mixed
+        Whether at least a hundredth of its contents are no numbers, but most are.
     numbers
         Its numbers (n,), empty for another kind.
     """
@@ -89,6 +95,7 @@ class Column(NamedTuple):
     n_values: int = 0
     entropy: float = 0.0
     may_name_entity: bool = False
+    is_mixed: bool = False
     numbers: NDArray[np.float64] = np.empty(0)
 
 
@@ -107,7 +114,7 @@ def columns_of(
             contents, of = found.setdefault(name, ([], []))
             contents.append(find(document, name))
             of.append(time)
-    return [column_of(name, *of) for name, of in sorted(found.items()) if len(of[0]) * 100 >= n]
+    return [column_of(name, *of) for name, of in sorted(found.items()) if len(of[0]) * FEW >= n]
 
 
 def column_of(
@@ -127,7 +134,9 @@ def column_of(
         return Column(name, Kind.IGNORED, "hardly any number or text")
     if times is not None and _are_near(contents, times):
         return Column(name, Kind.IGNORED, "times", is_time=True)
-    return _of_numbers(name, np.array(numbers, np.float64))
+    column = _of_numbers(name, np.array(numbers, np.float64))
+    n_others = len(contents) - len(numbers)
+    return column._replace(is_mixed=n_others * FEW >= len(contents) > len(numbers))
 
 
 def _of_texts(name: str, texts: Sequence[str]) -> Column:

@@ -21,12 +21,14 @@ _NO_NUMBERS = "expected numeric fields, got none: choose fields by name if all a
 class ChosenFields(NamedTuple):
     """The names of the fields that are scored, and those that are not, each with a reason.
 
-    The ``counts`` are among the ``numbers``. Hardly any record has a value of the ``sparse`` ones,
+    The ``counts`` are among the ``numbers``, as are the ``mixed`` ones, which nobody named, and of
+    which some records hold something else. Hardly any record has a value of the ``sparse`` ones,
     which may come later.
     """
 
     numbers: tuple[str, ...]
     counts: tuple[str, ...]
+    mixed: tuple[str, ...]
     categories: tuple[str, ...]
     left_out: tuple[str, ...]
     sparse: tuple[str, ...]
@@ -75,6 +77,7 @@ class FieldChoice:
         numbers, too_many = _first(kinds, NUMERIC, MAX_NUMBERS)
         categories, others = _first(kinds, (Kind.CATEGORY,), MAX_CATEGORIES)
         counts = tuple(name for name in numbers if kinds[name] == Kind.COUNT)
+        unsure = {column.name for column in columns if column.is_mixed} - self._kinds.keys()
         reasons = {column.name: column.why for column in columns}
         reasons |= {name: "ignored" for name, kind in self._kinds.items() if kind == Kind.IGNORED}
         reasons |= dict.fromkeys([*too_many, *others], "too many") | self._never_chosen
@@ -85,6 +88,7 @@ class FieldChoice:
         return ChosenFields(
             numbers,
             counts,
+            tuple(name for name in numbers if name in unsure),
             categories,
             tuple(f"{name} ({reasons[name]})" for name in left_out),
             tuple(sorted(named - kinds.keys())),
