@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +17,7 @@ MOST_CONTENTS = 4096
 """Fields of a record that are looked at: one with more is likely a list."""
 
 FEW = 100
-"""One in so many records that have a field, or contents of a field that are of another type, counts;
-fewer are mistakes."""
+"""One in so many that have a field, or contents of another type, counts; fewer are mistakes."""
 
 MANY = 20
 """Contents of each value, on average, from which on the values come again."""
@@ -100,21 +98,40 @@ class Column(NamedTuple):
 
 
 def columns_of(
-    documents: Iterable[JsonObject], times: Iterable[int | None] | None = None
+    documents: Sequence[JsonObject],
+    times: Sequence[int | None] | None = None,
+    keys: Sequence[bytes | None] | None = None,
 ) -> list[Column]:
     """Return the fields that at least a hundredth of the documents have, by name.
 
-    ``times`` are those of the documents, in milliseconds.
+    ``times`` are those of the documents, in milliseconds, and ``keys`` those of their records.
+    Numbers that only grow for each key, or for each value of a category, are those of a counter.
     """
-    found: dict[str, tuple[list[object], list[int | None]]] = {}
-    n = 0
-    for document, time in zip(documents, repeat(None) if times is None else times, strict=False):
-        n += 1
+    found: dict[str, tuple[list[object], list[int]]] = {}
+    for i, document in enumerate(documents):
         for name in fields_with(document, _is_content, MOST_CONTENTS) or ():
-            contents, of = found.setdefault(name, ([], []))
+            contents, places = found.setdefault(name, ([], []))
             contents.append(find(document, name))
-            of.append(time)
-    return [column_of(name, *of) for name, of in sorted(found.items()) if len(of[0]) * FEW >= n]
+            places.append(i)
+    found = {name: of for name, of in sorted(found.items()) if len(of[0]) * FEW >= len(documents)}
+    columns = [
+        column_of(name, contents, times and [times[i] for i in places])
+        for name, (contents, places) in found.items()
+    ]
+    by: list[Sequence[object]] = [] if keys is None else [keys]
+    by += [
+        contents
+        for column, (contents, _) in zip(columns, found.values(), strict=True)
+        if column.kind == Kind.CATEGORY and len(contents) == len(documents)
+    ]
+    return [
+        Column(column.name, Kind.IGNORED, "only grows for each of several")
+        if any(
+            len(each) == len(column.numbers) and _grows_within(each, column.numbers) for each in by
+        )
+        else column
+        for column in columns
+    ]
 
 
 def column_of(
@@ -165,7 +182,7 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     rises = len(x) > MANY and np.mean(after < before) <= _MOST_BACK
     if rises and _are_times(x.tolist()):
         return Column(name, Kind.IGNORED, "times", is_time=True)
-    if rises and np.mean(after > before) >= 1 - 2 * _MOST_BACK:
+    if rises and _grows(before, after):
         return Column(name, Kind.IGNORED, "only grows")
     values, counts = np.unique(x, return_counts=True)
     if len(values) * MANY <= len(x):
@@ -178,6 +195,20 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     if _are_counts(values, counts):
         return Column(name, Kind.COUNT, "a count", is_plain=True, numbers=x)
     return Column(name, Kind.NUMBER, "a number", is_plain=True, numbers=x)
+
+
+def _grows(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
+    return bool(np.mean(after > before) >= 1 - 2 * _MOST_BACK)
+
+
+def _grows_within(group: Sequence[object], x: NDArray[np.float64]) -> bool:
+    """Tell whether numbers (n,) only grow within a ``group``, such as those of one device."""
+    number: dict[str, int] = {}
+    of = np.array([number.setdefault(str(each), len(number)) for each in group])
+    order = np.argsort(of, kind="stable")
+    alike = np.diff(of[order]) == 0
+    before, after = x[order][:-1][alike], x[order][1:][alike]
+    return len(before) >= MANY and _grows(before, after)
 
 
 def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:

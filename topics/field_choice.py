@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .columns import MOST_CONTENTS, NUMERIC, Column, Kind, columns_of
@@ -62,14 +62,17 @@ class FieldChoice:
         return next(map(reject_beyond, beyond), None)
 
     def choose(
-        self, values: Iterable[bytes | None], times: Iterable[int | None] | None = None
+        self,
+        values: Iterable[bytes | None],
+        times: Sequence[int | None] | None = None,
+        keys: Sequence[bytes | None] | None = None,
     ) -> ChosenFields:
         """Return what values choose, none of which is rejected, in log order.
 
-        ``times`` are those of their records, in milliseconds.
+        ``times`` are those of their records, in milliseconds, and ``keys`` their keys.
         """
         documents = [self._document(value) for value in values]
-        columns = columns_of(documents, times)
+        columns = columns_of(documents, times, keys)
         kinds = {column.name: self._kind(column) for column in columns}
         if {*kinds.values()} <= {Kind.IGNORED}:  # better than nothing
             found = {name for each in documents for name in self._numbers_of(each) or ()}
