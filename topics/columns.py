@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -45,6 +46,8 @@ send, and there is hardly any other number so large."""
 _MOST_BACK = 0.01
 _EARLIEST = 978_307_200_000
 """2001 in milliseconds: smaller numbers are hardly ever times."""
+# "id" as a word of its own, at the end of a name such as user.id, user_id or userId
+_IDENTIFIER = re.compile(r"(?:^|[^A-Za-z])[Ii][Dd]$|(?<=[a-z])I[dD]$")
 
 
 class Kind(StrEnum):
@@ -185,8 +188,12 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     if rises and _grows(before, after):
         return Column(name, Kind.IGNORED, "only grows")
     values, counts = np.unique(x, return_counts=True)
-    if len(values) * MANY <= len(x):
-        whole = bool((values == np.floor(values)).all())
+    comes_again, whole = len(values) * MANY <= len(x), bool((values == np.floor(values)).all())
+    if whole and _IDENTIFIER.search(name):
+        if comes_again:
+            return _category(name, f"{len(values):,} identifiers", counts, is_plain=False)
+        return Column(name, Kind.IGNORED, "identifiers, by their name")
+    if comes_again:
         if len(values) == 2 and len(x) >= SURE:
             return _category(name, "two different numbers", counts, is_plain=False)
         if whole and values[0] > 0 and _steps(values) + 1 > GAPS * len(values):

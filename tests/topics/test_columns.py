@@ -99,3 +99,17 @@ def test_counters_of_several_devices_by_turns_are_left_out(named_by):
     why = {column.name: column.why for column in columns}
     assert why["seq"] == "only grows for each of several"
     assert why["x"] == why["load"] == "a number"
+
+
+@pytest.mark.parametrize("name", ["id", "user.id", "user_id", "userId", "userID", "ID", "order-Id"])
+def test_whole_numbers_in_a_field_that_is_named_so_are_identifiers(name):
+    rng = np.random.default_rng(0)
+    assert column_of(name, rng.integers(1000, size=240).tolist()).kind == "ignored"
+    assert column_of(name, rng.integers(1, 9, size=240).tolist()).kind == "category"
+    assert column_of(name, rng.normal(size=240).tolist()).kind == "number"
+
+
+@pytest.mark.parametrize("name", ["humid", "grid", "SOLID", "liquid", "id.count", "ids", "idle"])
+def test_other_names_with_these_letters_are_no_identifiers(name):
+    x = np.random.default_rng(0).integers(1000, size=240).tolist()
+    assert column_of(name, x).kind == "number"
