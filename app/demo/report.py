@@ -8,7 +8,10 @@ from rich.table import Table
 
 from .summary import Caught, Injected, Summary
 
-_NEXT = "Records of your own: faust-oslrau advise FILE writes a settings file for them."
+_NEXT = (
+    "Records of your own: faust-oslrau advise FILE --out NAME.toml writes settings for them, which "
+    "demo --csv FILE --settings NAME.toml takes."
+)
 _WRONG = {
     "missing": "neither scored nor dead-lettered",
     "duplicates": "answered more than once",
