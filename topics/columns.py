@@ -82,6 +82,8 @@ class Column(NamedTuple):
         How many different contents it has, and their entropy in nats; 0 where they do not count.
     may_name_entity
         Whether its values come again often enough for them to be entities.
+    n
+        How many of the records have it.
     is_mixed
         Whether at least a hundredth of its contents are no numbers, but most are.
     numbers
@@ -96,6 +98,7 @@ class Column(NamedTuple):
     n_values: int = 0
     entropy: float = 0.0
     may_name_entity: bool = False
+    n: int = 0
     is_mixed: bool = False
     numbers: NDArray[np.float64] = np.empty(0)
 
@@ -118,7 +121,7 @@ def columns_of(
             places.append(i)
     found = {name: of for name, of in sorted(found.items()) if len(of[0]) * FEW >= len(documents)}
     columns = [
-        column_of(name, contents, times and [times[i] for i in places])
+        column_of(name, contents, times and [times[i] for i in places])._replace(n=len(places))
         for name, (contents, places) in found.items()
     ]
     by: list[Sequence[object]] = [] if keys is None else [keys]

@@ -10,11 +10,11 @@ from .documents import parsed
 from .fields import JsonObject, fields_with, find, is_beyond, is_number, number_of
 from .rejections import Reason, Rejection, reject_beyond, reject_value
 
-# The learner's cost grows with the square of the fields. A record with more is likely a list.
+# The learner's cost grows with the square of the fields.
 MAX_NUMBERS = 1024
 # What is known of pairs of categories grows with the square of the fields.
 MAX_CATEGORIES = 16
-_TOO_MANY = f"expected at most {MAX_NUMBERS} numeric fields, got more: choose some by name"
+_TOO_MANY = f"expected at most {MOST_CONTENTS} numeric fields, got more: choose some by name"
 _NO_NUMBERS = "expected numeric fields, got none: choose fields by name if all are categories"
 
 
@@ -77,8 +77,9 @@ class FieldChoice:
         if {*kinds.values()} <= {Kind.IGNORED}:  # better than nothing
             found = {name for each in documents for name in self._numbers_of(each) or ()}
             kinds |= dict.fromkeys(sorted(found), Kind.NUMBER)
-        numbers, too_many = _first(kinds, NUMERIC, MAX_NUMBERS)
-        categories, others = _first(kinds, (Kind.CATEGORY,), MAX_CATEGORIES)
+        filled = {column.name: column.n for column in columns}
+        numbers, too_many = _fullest(kinds, filled, NUMERIC, MAX_NUMBERS)
+        categories, others = _fullest(kinds, filled, (Kind.CATEGORY,), MAX_CATEGORIES)
         counts = tuple(name for name in numbers if kinds[name] == Kind.COUNT)
         unsure = {column.name for column in columns if column.is_mixed} - self._kinds.keys()
         reasons = {column.name: column.why for column in columns}
@@ -102,7 +103,7 @@ class FieldChoice:
 
     def _numbers_of(self, document: JsonObject) -> tuple[str, ...] | None:
         """Return the fields of a document that may be features; None if there are too many."""
-        found = fields_with(document, is_number, MAX_NUMBERS)
+        found = fields_with(document, is_number, MOST_CONTENTS)
         if found is None:
             return None
         named = {name for name, kind in self._kinds.items() if kind in NUMERIC}
@@ -123,9 +124,13 @@ def _is_any(content: object) -> bool:
     return True
 
 
-def _first(
-    kinds: Mapping[str, Kind], wanted: Collection[Kind], most: int
+def _fullest(
+    kinds: Mapping[str, Kind], filled: Mapping[str, int], wanted: Collection[Kind], most: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the sorted names of some kinds, up to ``most``, and the others."""
+    """Return the sorted names of some kinds, the ``most`` that most records have, and the others.
+
+    Of those that as many have, the first names. Fields that are not ``filled`` are rare.
+    """
     names = sorted(name for name, kind in kinds.items() if kind in wanted)
-    return tuple(names[:most]), tuple(names[most:])
+    names.sort(key=lambda name: -filled.get(name, 0))
+    return tuple(sorted(names[:most])), tuple(sorted(names[most:]))

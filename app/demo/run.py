@@ -161,6 +161,8 @@ class _Run:
             broker=self._settings.broker,
             topics=[self._settings.source_topics[0], *output_topics(self._settings)],
             seconds=seconds,
+            fields=self._observer.fields,
+            left_out=self._observer.left_out,
             nodes=self._observer.network.n_nodes,
             alarm_rate=self._settings.alarm_rate,
             worker_failure=failure,
