@@ -184,7 +184,7 @@ class GaussianMixture:
         StateError if the arrays cannot be those of a mixture.
         """
         votes, shrinkage = read(arrays, _VOTES, prefix, s=len(shrinkages(d)))
-        mixture = cls.of_statistics(arrays, prefix, d, float(shrinkage[0]), **sizes)
+        mixture = cls.of_statistics(arrays, prefix, d, shrinkage, **sizes)
         mixture.votes = votes
         return mixture
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,14 +15,15 @@ from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, flags, read
+from faust_oslrau.learner.stored import SLOTS, Stored
 
 from . import population, profiles
 from .age_scores import AgeScores
 from .habits import Habits
 from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
-from .memory import Memories
+from .memory import FOLLOWED, Memories
 from .mixed_density import Sampled
-from .roster import FormerEntities, Newcomer, Roster, enlarged, stored
+from .roster import FormerEntities, Newcomer, Roster, stored
 from .watch import Watch
 
 Others = tuple[FloatArray, FloatArray, FloatArray]
@@ -32,18 +34,10 @@ YOUNG = 4096
 REFIT = 4096
 """Later it is estimated whenever so many records have come."""
 
-_ENTITIES = {
-    "levels": Entry(("k", "d")),
-    "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4"),
-    "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
-    "population": Entry((5, "d"), -LARGEST_VALUE, LARGEST_VALUE**2),
-    "first": counts("m"),
-    "first_fresh": flags("m"),
-    "records": counts(1),
-}
+_FIRST = {"first": counts("m"), "first_fresh": flags("m")}
 
 
-class Entities:
+class Entities(Stored):
     """The level and scale of each entity in each field, and how its fields go together.
 
     An entity's own statistics are context: they change with each of its records, after the record
@@ -63,6 +57,15 @@ class Entities:
         What tells of entities that are new or unusual as a whole; None if nothing does.
     """
 
+    schema: ClassVar = {
+        "_levels": Entry((SLOTS, "d")),
+        "_statistics": Entry((SLOTS, "d", 2), 0.0, dtype="<f4"),
+        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
+        "_population": Entry((5, "d"), -LARGEST_VALUE, LARGEST_VALUE**2),
+        "_records": counts(1),
+    }
+    prefix = "entity_"
+
     def __init__(self, limit: int, former_limit: int = 0) -> None:
         self.watch: Watch | None = None
         self.roster = Roster(limit)
@@ -76,7 +79,7 @@ class Entities:
         self._scores = AgeScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
         self._back: set[int] = set()  # rows of the last call whose entities came back
-        self._n = 0
+        self._records = 0
 
     @property
     def has_begun(self) -> bool:
@@ -98,7 +101,7 @@ class Entities:
             self._slots, self._fresh = slots, fresh
             own = self._standardised(rows, self.roster.newcomers)
         if self.watch is not None:
-            self.watch.take(slots, keys, self.roster.newcomers, self._back, self._n)
+            self.watch.take(slots, keys, self.roster.newcomers, self._back, self._records)
         return own
 
     @property
@@ -155,10 +158,9 @@ class Entities:
         """Make room for all entities, in steps that double it."""
         if len(self._levels) < len(self.roster):
             room = min(2 * len(self.roster), self.roster.limit)
-            self._levels = enlarged(self._levels.reshape(-1, d), room)
-            self._statistics = enlarged(self._statistics.reshape(-1, d, 2), room)
+            self.reserve(room, d=d)
             self._scores.reserve(room)
-            self._memories.reserve(room)
+            self._memories.reserve(min(room, FOLLOWED), d=d)
 
     def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, OwnRows]:
         """Return rows (m, d) in units of their entities, each as the next one of its entity.
@@ -225,7 +227,7 @@ class Entities:
 
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
-        before, self._n = self._n, n
+        before, self._records = self._records, n
         self._habits.end_batch()
         self._scores.end_batch(learning=learning)
         if learning and (n <= YOUNG or n // REFIT > before // REFIT):
@@ -292,18 +294,14 @@ class Entities:
         restore_values(np.array(U, order="C"), units, self._reference, X, slope)
         return X, slope
 
-    def state(self) -> Arrays:
+    def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         k, first = len(self.roster), 0 if self.has_begun else None
         return {
             **self.roster.state(),
-            "entity_levels": self._levels[:k],
-            "entity_statistics": self._statistics[:k],
-            "entity_reference": self._reference,
-            "entity_population": self._population,
+            **super().state(k),
             "entity_first": self._slots[:first],
             "entity_first_fresh": self._fresh[:first].astype(np.uint8),
-            "entity_records": np.array([self._n]),
             **self._memories.state(k),
             **self._scores.state(k),
             **self._habits.state(k),
@@ -322,11 +320,8 @@ class Entities:
         held, width, first = len(self.roster), d or 0, 0
         if not self.has_begun:
             held, width, first, scored = 0, 0, pending, 0
-        (
-            self._levels, self._statistics, self._reference, self._population, self._slots, fresh,
-            records,
-        ) = read(arrays, _ENTITIES, "entity_", k=held, d=width, m=first)  # fmt: skip
-        self._fresh, self._n = fresh.astype(np.bool_), int(records[0])
+        self.read_state(arrays, slots=held, d=width)
+        self._slots, self._fresh = read(arrays, _FIRST, self.prefix, m=first)
         if (self._slots >= len(self.roster)).any():
             raise StateError("state: expected entities of the first records")
         # else scores would be no numbers

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import islice
 from numbers import Integral
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import Entry, read
-
-T = TypeVar("T", bound=np.generic)
+from faust_oslrau.learner.stored import doubled, enlarged
 
 Name = bytes | str | int | None
 """The same as callers may give it: see `as_keys`."""
@@ -131,9 +130,7 @@ class Roster:
             slot = self._evict()
             return slot, (self._keys[slot],)
         self._keys.append(None)
-        if len(self._last) < len(self._keys):
-            room = min(2 * len(self._keys), self.limit)
-            self._last = np.append(self._last, np.zeros(room - len(self._last), np.int64))
+        self._last = enlarged(self._last, min(doubled(len(self._last), len(self)), self.limit))
         return len(self._keys) - 1, ()
 
     def _evict(self) -> int:
@@ -168,13 +165,6 @@ class Roster:
         self._keys = keys
         self._slots = {key: slot for slot, key in enumerate(self._keys)}
         self._last, self._n, self._oldest = -ages, 0, []
-
-
-def enlarged(array: NDArray[T], n: int) -> NDArray[T]:
-    """Return an array with room for ``n`` slots; what is beyond those of ``array`` is 0."""
-    larger = np.zeros((n, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def stored(key: Key) -> Key:

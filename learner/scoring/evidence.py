@@ -27,6 +27,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import LARGEST, Entry, read
+from faust_oslrau.learner.stored import doubled, enlarged
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import log_positive
 
@@ -194,11 +195,8 @@ class Evidence:
 
     def _reserve(self, needed: int) -> None:
         """Make room for so many slots, in steps that double it."""
-        held = len(self.numbers)
-        if held < needed:
-            more = max(needed, 2 * held) - held
-            self.numbers = np.concatenate([self.numbers, np.zeros((more, N + 3))])
-            self.marks = np.concatenate([self.marks, np.zeros((more, 3 * N + 4), np.int64)])
+        room = doubled(len(self.numbers), needed)
+        self.numbers, self.marks = enlarged(self.numbers, room), enlarged(self.marks, room)
 
     def state(self, slots: int) -> Arrays:
         """Return all that ``restore`` needs, of so many slots in use, as arrays."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, flags, read
+from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.blocks import row_sums
 
 from .calendar import UNKNOWN, Calendar, week, weekday
@@ -58,16 +59,10 @@ class SeasonalRows(NamedTuple):
     units: FloatArray
 
 
-_USUAL = {
-    "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
-    "counting": flags(6, "d"),
-    "centre": Entry(("d",)),
-    "usual": Entry((2, WEEK, "d"), [[[-LARGEST]], [[POSITIVE]]]),
-    "latest": Entry((1,), dtype="<i8"),
-}
+_USUAL = {"usual": Entry((2, WEEK, "d"), [[[-LARGEST]], [[POSITIVE]]])}
 
 
-class Seasons:
+class Seasons(Stored):
     """The level and spread of each field at each hour of the week.
 
     They change in ``end_batch`` alone, which the scorer calls at learning boundaries, and only when
@@ -79,11 +74,19 @@ class Seasons:
         Time zone whose days and weeks count, such as ``Europe/Berlin``.
     """
 
+    schema: ClassVar = {
+        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
+        "_counting": flags(6, "d"),
+        "_centre": Entry(("d",)),
+        "_latest": Entry((1,), dtype="<i8"),
+    }
+    prefix = "season_"
+
     def __init__(self, zone: str) -> None:
         self.zone = zone
         self.recent = RecentRows()
         self._calendar = Calendar(zone)
-        self._last = -1
+        self._latest = -1
         self._reference = np.empty((2, 0))
         self._days = Days(0)
         self._counting = np.zeros((6, 0), np.bool_)
@@ -109,7 +112,7 @@ class Seasons:
         and ``beside`` (m, 2) are kept with the rows.
         """
         filled = self.known(times)
-        self._last = int(filled[-1]) if len(filled) else self._last
+        self._latest = int(filled[-1]) if len(filled) else self._latest
         kept = np.zeros((len(values), 2)) if beside is None else beside
         rows = Rows(values, filled, slots, fresh, kept)
         self.recent.add(rows)
@@ -118,7 +121,7 @@ class Seasons:
     def known(self, times: IntArray) -> IntArray:
         """Return time stamps (m,), that of the row before in place of an unknown one."""
         place = np.maximum.accumulate(np.where(times >= 0, np.arange(len(times)), -1))
-        return np.where(place >= 0, times[place], self._last)
+        return np.where(place >= 0, times[place], self._latest)
 
     def less_usual(self, rows: Rows) -> SeasonalRows:
         """Return rows less what is usual at their hour."""
@@ -219,24 +222,19 @@ class Seasons:
         total = total.reshape(-1, levels.shape[2])
         return np.asarray(total - total.mean(axis=0))
 
-    def state(self) -> Arrays:
+    def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs."""
         return {
-            "season_reference": self._reference,
-            "season_counting": self._counting.astype(np.uint8),
-            "season_centre": self._centre,
+            **super().state(),
             "season_usual": self._usual[[LEVEL, RATIO]],
-            "season_latest": np.array([self._last]),
             **self._days.state(),
             **self.recent.state(),
         }
 
     def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
         """Restore a state of ``d`` fields, ``pending`` rows of which wait for the next boundary."""
-        self._reference, counting, self._centre, usual, last = read(
-            arrays, _USUAL, "season_", d=(0, d or 0)
-        )
-        self._counting, self._last = counting.astype(np.bool_), int(last[0])
+        self.read_state(arrays, d=(0, d or 0))
+        (usual,) = read(arrays, _USUAL, self.prefix, d=len(self._centre))
         self._usual = profile(*usual)
         self._days = Days(len(self._centre))
         self._days.restore(arrays)
