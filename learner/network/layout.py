@@ -89,6 +89,10 @@ of their scopes and statistics, counters of structure changes, and the backgroun
 of the root that every record updates (NIL without one)."""
 
 
+CHANGES = [MIXTURES, MULTIVARIATE_LEAVES, MERGES_DENIED]
+"""Slots of what a network still counts when it was packed, or has got more room."""
+
+
 class Pools(NamedTuple):
     """The arrays that a network is made of, as kernels take them.
 
