@@ -1,10 +1,13 @@
-"""The interfaces of a learner: what scores need of it, and of densities of rows; what shows it."""
+"""The interfaces of a learner: what scores need of it, and of densities of rows; what shows it.
+
+And rows as a layer before it gives them on.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +15,26 @@ from numpy.typing import ArrayLike
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.density import components
 from faust_oslrau.learner.density.components import Components
+
+
+class InUnits(NamedTuple):
+    """Rows in units that differ from record to record.
+
+    Attributes
+    ----------
+    rows
+        The rows (m, d) in these units; missing values stay missing.
+    log_jacobian
+        Sum (m,) of the logarithms of the observed fields' slopes.
+    units
+        Of each value. Those of an hour (m, d, 2) are shift and ratio: a value is the shift plus the
+        ratio times the one here. Those of an entity (m, d, 3) are location, scale and degrees of
+        freedom, as `levels.predict` has them; in them, rows are about standard Gaussian.
+    """
+
+    rows: FloatArray
+    log_jacobian: FloatArray
+    units: FloatArray
 
 
 class Measured(Protocol):

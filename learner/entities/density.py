@@ -13,12 +13,12 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.layered import LayeredDensity, Network
 from faust_oslrau.learner.parameters import require
+from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.queries.derived import as_rows
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 
 from .habits import WIDEST
 from .layer import Entities, Others
-from .levels import OwnRows
 from .roster import Name, as_keys
 
 Names = Sequence[Name] | NDArray[Any]
@@ -230,7 +230,7 @@ class EntityDensity(LayeredDensity[Entities]):
         self.n_records_ += len(rows)
         entities.update(self.n_records_, learning=True)
 
-    def _ahead(self, X: ArrayLike, entity: Names) -> Iterator[tuple[Entities, OwnRows]]:
+    def _ahead(self, X: ArrayLike, entity: Names) -> Iterator[tuple[Entities, InUnits]]:
         """Return for some rows at a time a layer that has taken them, and them in its units."""
         entities = self._known()[1]
         rows, keys = self._check(X, entity)

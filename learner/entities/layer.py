@@ -10,7 +10,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
-from faust_oslrau.learner.protocol import Measured, Predictive, Which
+from faust_oslrau.learner.protocol import InUnits, Measured, Predictive, Which
 from faust_oslrau.learner.queries.scaling import location_and_scale
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
@@ -20,7 +20,7 @@ from faust_oslrau.learner.stored import SLOTS, Stored
 from . import population, profiles
 from .age_scores import AgeScores
 from .habits import Habits
-from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
+from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, restore_values, standardise
 from .memory import FOLLOWED, Memories
 from .mixed_density import Sampled
 from .roster import FormerEntities, Newcomer, Roster, stored
@@ -86,7 +86,7 @@ class Entities(Stored):
         """Whether rows have units: from the first learning boundary on."""
         return self._reference.size > 0
 
-    def take(self, rows: FloatArray, keys: Sequence[Key]) -> OwnRows:
+    def take(self, rows: FloatArray, keys: Sequence[Key]) -> InUnits:
         """Return the next rows (m, d) in units of their entities, and add them to these.
 
         Until the first learning boundary rows are as they are.
@@ -96,7 +96,7 @@ class Entities(Stored):
         if not self.has_begun:
             self._slots = np.concatenate([self._slots, slots])
             self._fresh = np.concatenate([self._fresh, fresh])
-            own = OwnRows(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
+            own = InUnits(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
         else:
             self._slots, self._fresh = slots, fresh
             own = self._standardised(rows, self.roster.newcomers)
@@ -124,10 +124,10 @@ class Entities(Stored):
         self._memories.begin(d)
         return self._standardised(rows, []).rows
 
-    def _standardised(self, rows: FloatArray, newcomers: list[Newcomer]) -> OwnRows:
+    def _standardised(self, rows: FloatArray, newcomers: list[Newcomer]) -> InUnits:
         m, d = rows.shape
         self._reserve(d)
-        own = OwnRows(np.empty((m, d)), np.empty(m), np.empty((m, d, 3)))
+        own = InUnits(np.empty((m, d)), np.empty(m), np.empty((m, d, 3)))
         blank, start = self._fresh.copy(), 0
         if len(self.former) > 0 or any(newcomer.gone for newcomer in newcomers):
             for newcomer in newcomers:
@@ -138,7 +138,7 @@ class Entities(Stored):
         self._memories.compare(rows, self._slots, self._fresh, own.units, self._reference)
         return own
 
-    def _standardise(self, rows: FloatArray, blank: Mask, own: OwnRows, at: slice) -> None:
+    def _standardise(self, rows: FloatArray, blank: Mask, own: InUnits, at: slice) -> None:
         standardise(
             rows[at], self._slots[at], blank[at], self._levels, self._statistics,
             self._population, self._reference, own.rows[at], own.log_jacobian[at], own.units[at],
@@ -162,7 +162,7 @@ class Entities(Stored):
             self._scores.reserve(room)
             self._memories.reserve(min(room, FOLLOWED), d=d)
 
-    def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, OwnRows]:
+    def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, InUnits]:
         """Return rows (m, d) in units of their entities, each as the next one of its entity.
 
         Nothing here changes. The layer that is returned has taken the rows: row r is in slot r.
@@ -180,7 +180,7 @@ class Entities(Stored):
             if former is not None:
                 found._levels[row], found._statistics[row] = former
                 blank[row] = False
-        own = OwnRows(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
+        own = InUnits(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
         found._standardise(rows, blank, own, slice(0, m))
         return found, own
 
@@ -200,7 +200,7 @@ class Entities(Stored):
         """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
         return self._habits.conditionals(network, which)
 
-    def draw(self, network: Sampled, own: OwnRows, n: int, rng: np.random.Generator) -> FloatArray:
+    def draw(self, network: Sampled, own: InUnits, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw ``n`` rows (n, d) with the observed fields of the one row mixed last.
 
         ``own`` is that row; those drawn are in the units that it had before `take`.

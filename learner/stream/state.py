@@ -11,10 +11,9 @@ from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
-from faust_oslrau.learner.entities.levels import OwnRows
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.parameters import require
-from faust_oslrau.learner.protocol import Learner, Predictive
+from faust_oslrau.learner.protocol import InUnits, Learner, Predictive
 from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence
 from faust_oslrau.learner.scoring.clock import Clock
@@ -28,7 +27,7 @@ from faust_oslrau.learner.scoring.relevance import Relevance
 from faust_oslrau.learner.scoring.repeats import Repeats
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
-from faust_oslrau.learner.seasons.layer import SeasonalRows, Seasons
+from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 
 from .shares import Shares
@@ -76,8 +75,8 @@ class Layered(NamedTuple):
     numbers: FloatArray
     slots: tuple[IntArray, Mask]
     categorical: CategoricalRows | None
-    own: OwnRows | None
-    seasonal: SeasonalRows | None
+    own: InUnits | None
+    seasonal: InUnits | None
     of_categories: FloatArray
     learned: FloatArray
 
@@ -224,7 +223,7 @@ class ScorerState:
 
     def less_season(
         self, rows: FloatArray, times: IntArray, beside: FloatArray | None = None
-    ) -> SeasonalRows | None:
+    ) -> InUnits | None:
         """Return the next rows (m, d) less what is usual at their hour, None without seasons.
 
         ``times`` (m,) are their time stamps in milliseconds, negative for none;
