@@ -17,7 +17,7 @@ from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state import MOST_RECORDS
 
 from . import members, predictive
-from .contest import Contest, Terms
+from .contest import Contest
 from .graph import Shape
 from .members import Member
 from .merging import merge_contests
@@ -122,18 +122,18 @@ class StackedSPN(Shape, Model[StackedEvaluation]):
         d = rows.shape[1]
         self.check_parameters()
         contest = self._contest = self._contest or Contest(d)
-        terms = Terms(self._rule(d), self.retire_after)
+        rule = self._rule(d)
         known = evaluation is not None and self._is_known(rows, evaluation, batch_size)
         for start in range(0, len(rows), batch_size):
             told = evaluation.told if evaluation is not None and known else None
-            contest.learn(rows[start : start + batch_size], terms, told)
+            contest.learn(rows[start : start + batch_size], rule, told)
         self.n_records_ = contest.n_records
 
     def _rule(self, d: int) -> Rule:
         """Return how a network of ``d`` variables learns."""
         memory = math.inf if self.memory is None else float(self.memory)
         share = sizes(d, self.max_nodes, self.memory)
-        return Rule(share, memory, self.random_state)
+        return Rule(share, memory, self.random_state, self.retire_after)
 
     def _is_known(self, rows: FloatArray, evaluation: StackedEvaluation, size: int) -> bool:
         """Whether an evaluation is what learning ``rows`` in one mini-batch would begin with."""

@@ -122,11 +122,15 @@ def _within(value: int, least: int, most: int) -> int:
 
 
 class Rule(NamedTuple):
-    """How to learn: the most nodes of each kind, records to remember, seed of random numbers."""
+    """How to learn: the most nodes of each kind, records to remember, seed of random numbers.
+
+    Of two networks, one goes after ``retire_after`` records; None for no challengers.
+    """
 
     sizes: Sizes
     memory: float
     seed: int
+    retire_after: int | None = None
 
 
 class Training:
