@@ -225,9 +225,12 @@ class Rates:
             arrays, _RATES, "rate_", n=range(1, MOST_ENTITIES + 2)
         )
         n = len(records)
-        self._keys = [None, *_read_keys(arrays, n)]
+        self._keys = [
+            None if name is None else name.encode(errors="surrogateescape")
+            for name in read_names(arrays, "rate_names", n)
+        ]
         self._slots = {key: slot for slot, key in enumerate(self._keys) if key is not None}
-        if len(self._slots) < n - 1:
+        if self._keys[PARTITION] is not None or len(self._slots) < n - 1:
             raise StateError("state: expected entities with names, each once")
         self._records, self._is_new, self._silent = (
             each.tolist() for each in (records, is_new, silent)
@@ -235,13 +238,3 @@ class Rates:
         self._filters.read_state(arrays, slots=n)
         self._evidence.read_state(arrays, slots=n)
         self._free = self._free_slots()
-
-
-def _read_keys(arrays: Arrays, n: int) -> list[Key]:
-    try:
-        return [
-            None if name is None else name.encode(errors="surrogateescape")
-            for name in read_names(arrays, "rate_names", n)[1:]
-        ]
-    except UnicodeEncodeError as error:
-        raise StateError("state: expected the names of entities") from error

@@ -220,7 +220,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
 
     def to_parts(self) -> Parts:
         """Return what ``to_bytes`` joins, without copying it; valid until the next change."""
-        return packing.to_parts(self._state)
+        return packing.to_parts(self)
 
     @classmethod
     def from_bytes(cls, data: bytes | Extent, learner: type[Learner] = OSLRAU) -> Self:
@@ -231,9 +231,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         StateError
             The bytes are damaged, of another format version, or not those of a scorer.
         """
-        scorer = cls.__new__(cls)
-        scorer._state = packing.from_bytes(data, learner)
-        return scorer
+        return packing.from_bytes(cls, data, learner)
 
     def _layered(self, rows: FloatArray, keys: Sequence[Key], times: IntArray) -> Layered:
         """Take the next transformed rows through the layers between them and the learner."""
