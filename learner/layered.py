@@ -15,7 +15,8 @@ from .stacked import StackedSPN
 from .state import pack, record_count, unpack
 from .state_schema import check_types
 
-Network = OSLRAU | StackedSPN
+NetworkLearner = OSLRAU | StackedSPN
+"""A learner whose density is a network of nodes, with its size and its drawings."""
 
 
 class Layer(Protocol):
@@ -45,8 +46,8 @@ class LayeredDensity(Parameters, Generic[L]):
 
     state_kind: ClassVar[str]
     n_records_: int = 0
-    learner: Network | None
-    _fitted: tuple[Network, L] | None = None
+    learner: NetworkLearner | None
+    _fitted: tuple[NetworkLearner, L] | None = None
     _width: int | None = None
 
     def check_parameters(self) -> None:
@@ -54,7 +55,7 @@ class LayeredDensity(Parameters, Generic[L]):
         self._begun()
 
     @property
-    def learner_(self) -> Network:
+    def learner_(self) -> NetworkLearner:
         """The network; NotFittedError before the first mini-batch."""
         return self._known()[0]
 
@@ -100,12 +101,12 @@ class LayeredDensity(Parameters, Generic[L]):
         del own["learner"]
         return own
 
-    def _begun(self) -> tuple[Network, L]:
+    def _begun(self) -> tuple[NetworkLearner, L]:
         learner = OSLRAU() if self.learner is None else self.learner.untrained()
         learner.check_parameters()
         return learner, self._new_layer()
 
-    def _known(self) -> tuple[Network, L]:
+    def _known(self) -> tuple[NetworkLearner, L]:
         if self._fitted is None:
             raise NotFittedError
         return self._fitted

@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidInputError, StateError
-from faust_oslrau.learner.layered import LayeredDensity, Network
+from faust_oslrau.learner.layered import LayeredDensity, NetworkLearner
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.queries.derived import as_rows
 
@@ -63,7 +63,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
 
     state_kind = "CategoricalDensity"
 
-    def __init__(self, learner: Network | None = None, *, n_categories: int = 1) -> None:
+    def __init__(self, learner: NetworkLearner | None = None, *, n_categories: int = 1) -> None:
         self.learner = learner
         self.n_categories = n_categories
 
@@ -192,7 +192,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         learner, categories = self._known()
         own = categories.average(rows)
         density: FloatArray = learner.score_samples(own.rows)
-        return own.log_probability + own.log_jacobian + density
+        return own.of_categories[:, 0] + own.log_jacobian + density
 
     def _new_layer(self) -> Categories:
         return Categories(self.n_categories)

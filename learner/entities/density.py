@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
-from faust_oslrau.learner.layered import LayeredDensity, Network
+from faust_oslrau.learner.layered import LayeredDensity, NetworkLearner
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.queries.derived import as_rows
@@ -76,7 +76,7 @@ class EntityDensity(LayeredDensity[Entities]):
 
     def __init__(
         self,
-        learner: Network | None = None,
+        learner: NetworkLearner | None = None,
         *,
         max_entities: int = 100_000,
         max_former_entities: int = 100_000,
@@ -212,7 +212,7 @@ class EntityDensity(LayeredDensity[Entities]):
 
     def _learn(
         self,
-        learner: Network,
+        learner: NetworkLearner,
         entities: Entities,
         rows: FloatArray,
         keys: Sequence[Key],
