@@ -11,7 +11,7 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.protocol import InUnits, Measured, Predictive, Which
-from faust_oslrau.learner.queries.scaling import location_and_scale
+from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, flags, read
@@ -115,11 +115,7 @@ class Entities(Stored):
     def begin(self, rows: FloatArray) -> FloatArray:
         """Learn the units of the stream from its first rows (m, d); return these in own units."""
         d = rows.shape[1]
-        self._reference = np.array([[0.0], [1.0]]) * np.ones(d)
-        for v, column in enumerate(rows.T):
-            seen = column[~np.isnan(column)]
-            if len(seen) > 0:
-                self._reference[:, v] = location_and_scale(seen)
+        self._reference = Scaling.of_rows(rows).units
         self._population = population.first_population(d)
         self._memories.begin(d)
         return self._standardised(rows, []).rows

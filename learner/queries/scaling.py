@@ -50,6 +50,18 @@ class Scaling:
         scaling.location, scaling.scale = location, scale
         return scaling
 
+    @classmethod
+    def of_rows(cls, X: FloatArray) -> Scaling:
+        """Return the scaling that rows (m, d) tell."""
+        scaling = cls(X.shape[1])
+        scaling.learn(X)
+        return scaling
+
+    @property
+    def units(self) -> FloatArray:
+        """Location and scale (2, d), 0 and 1 where a variable was never observed."""
+        return np.stack([np.nan_to_num(self.location), np.nan_to_num(self.scale, nan=1.0)])
+
     @property
     def is_complete(self) -> bool:
         """Whether every variable was observed."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.protocol import InUnits
-from faust_oslrau.learner.queries.scaling import location_and_scale
+from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, flags, read
 from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.blocks import row_sums
@@ -142,12 +142,7 @@ class Seasons(Stored):
         d = values.shape[1]
         if self._reference.shape[1] == d:
             return
-        self._reference = np.array([[0.0], [1.0]]) * np.ones(d)
-        for v in range(d):
-            column = values[:, v]
-            column = column[~np.isnan(column)]
-            if len(column) > 0:
-                self._reference[:, v] = location_and_scale(column)
+        self._reference = Scaling.of_rows(values).units
         self._days, self.counting = Days(d), np.zeros((6, d), np.bool_)
         self._centre = self._reference[0]
         self._usual = profile(np.zeros((WEEK, d)), np.ones((WEEK, d)))

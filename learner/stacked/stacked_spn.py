@@ -240,16 +240,7 @@ class StackedSPN(Shape, Model[StackedEvaluation]):
 
     @classmethod
     def mixture(cls, models: Sequence[StackedSPN]) -> Self:
-        """Return the mixture of models that have learned records, each weighted by these.
-
-        It learns on with the parameters of the model with the most records, and in its units.
-        It has about as many nodes as the models together, whatever their budget.
-
-        Raises
-        ------
-        InvalidInputError
-            A field was never observed in a model, or they have different numbers of fields.
-        """
+        """Return the mixture of models that have learned records, as `merge_models` does."""
         largest = max(models, key=lambda model: model.n_records_)
         model = cls(**largest.get_params())
         copies = [cls.from_bytes(each.to_bytes())._contest for each in models]
@@ -261,7 +252,8 @@ class StackedSPN(Shape, Model[StackedEvaluation]):
     @property
     def scale_(self) -> FloatArray:
         """Standard deviation of each variable (d,) among the first records, the unit of leaves."""
-        return self._members()[0].units[1]
+        scale: FloatArray = self._members()[0].scaling.units[1]
+        return scale
 
     def _width(self) -> int | None:
         return None if self._contest is None else self._contest.incumbent.n_variables

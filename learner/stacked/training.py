@@ -207,8 +207,7 @@ class Training:
         """Build the network from all records so far."""
         n, old = self.n_records, self.network
         if self.built < SCALE_RECORDS:
-            self.scaling = Scaling(len(self.window))
-            self.scaling.learn(self.raw)
+            self.scaling = Scaling.of_rows(self.raw)
             self.window = single(self.scaling.apply(self.raw)[0])
         self.built = n
         if n >= SCALE_RECORDS:
