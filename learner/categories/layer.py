@@ -56,8 +56,8 @@ class CategoricalRows(NamedTuple):
     ----------
     rows
         The numbers (m, d).
-    log_probability, log_rarity
-        The log-probability (m,) of the categories, and that of one as rare as the rarest.
+    of_categories
+        The log-probability of the categories, and that of one as rare as the rarest (m, 2).
     log_jacobian
         Sum (m,) of the logarithms of the observed numbers' slopes.
     units
@@ -68,8 +68,7 @@ class CategoricalRows(NamedTuple):
     """
 
     rows: FloatArray
-    log_probability: FloatArray
-    log_rarity: FloatArray
+    of_categories: FloatArray
     log_jacobian: FloatArray
     units: FloatArray
     slots: IntArray
@@ -137,9 +136,10 @@ class Categories:
         units = self._effects.units(slots)
         slopes = np.where(np.isnan(X), 0.0, -np.log(units[..., 1]))
         learned = (X - units[..., 0]) / units[..., 1]
-        log_probability = row_sums(self.log_probability(slots))
-        rarity = self._log_rarity(slots)
-        return CategoricalRows(learned, log_probability, rarity, row_sums(slopes), units, slots)
+        of_categories = [row_sums(self.log_probability(slots)), self._log_rarity(slots)]
+        return CategoricalRows(
+            learned, np.column_stack(of_categories), row_sums(slopes), units, slots
+        )
 
     def of_unknown(self, rows: FloatArray) -> FloatArray:
         """Return numbers (m, d) as ``take`` returns them in the fields' units.

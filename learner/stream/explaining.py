@@ -9,7 +9,7 @@ from faust_oslrau.learner.categories.blame import compare_categories
 from faust_oslrau.learner.history.layer import GivenMeans
 from faust_oslrau.learner.protocol import Comparable, Density, of_rows
 from faust_oslrau.learner.scoring.blame import Blame, blame, expectation, undo_blame
-from faust_oslrau.learner.scoring.block import BlockMaker
+from faust_oslrau.learner.scoring.block import BlockMaker, moved
 from faust_oslrau.learner.scoring.entity_events import (
     LEVEL,
     Aspect,
@@ -57,7 +57,7 @@ def explain(
     if state.incidents is not None:
         told = np.flatnonzero(again | (evident & ~is_stuck)[which])
         events = state.incidents.events(steps, found.of(told[which[told].argsort()]))
-        block.incidents += [event._replace(row=at.start + event.row) for event in events]
+        block.incidents += moved(events, at.start)
 
 
 def relevant_p_value(

@@ -35,7 +35,7 @@ from .learning import learn, relearn
 from .parameters import ScorerParameters
 from .queries import ScorerQueries
 from .row_scores import score
-from .state import Layered, Pending, ScorerState, of_categories
+from .state import Layered, Pending, ScorerState
 
 
 class StreamScorer(ScorerParameters, ScorerQueries):
@@ -237,13 +237,14 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         """Take the next transformed rows through the layers between them and the learner."""
         state, categorical, own = self._state, None, None
         numbers = learned = rows
+        beside = np.zeros((len(rows), 2))
         if state.categories is not None:
             categorical = state.categories.take(rows)
             numbers, learned = state.numbers(rows), categorical.rows
+            beside = categorical.of_categories
         if state.entities is not None:
             own = state.entities.take(learned, keys)
             learned = own.rows
-        beside = of_categories(categorical, len(rows))
         seasonal = state.less_season(learned, times, beside)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
         slots = state.latest_slots(len(rows))

@@ -15,7 +15,7 @@ from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import InUnits, Learner, Predictive
 from faust_oslrau.learner.rates.layer import Rates
-from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence
+from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence, moved
 from faust_oslrau.learner.scoring.clock import Clock
 from faust_oslrau.learner.scoring.drift import Drift
 from faust_oslrau.learner.scoring.incidents import Incidents
@@ -66,7 +66,7 @@ class Layered(NamedTuple):
         Numbers as they would be with average categories, in units of their entity, and at an
         average hour.
     of_categories
-        What `of_categories` returns of them (m, 2).
+        As `CategoricalRows` has it (m, 2); 0 without categories.
     learned
         Rows as the learner is given them.
     """
@@ -79,16 +79,6 @@ class Layered(NamedTuple):
     seasonal: InUnits | None
     of_categories: FloatArray
     learned: FloatArray
-
-
-def of_categories(categorical: CategoricalRows | None, m: int) -> FloatArray:
-    """Return the log-probability of categories, and that of one as rare as the rarest (m, 2).
-
-    0 for rows without categories.
-    """
-    if categorical is None:
-        return np.zeros((m, 2))
-    return np.column_stack([categorical.log_probability, categorical.log_rarity])
 
 
 @dataclass
@@ -227,7 +217,7 @@ class ScorerState:
         """Return the next rows (m, d) less what is usual at their hour, None without seasons.
 
         ``times`` (m,) are their time stamps in milliseconds, negative for none;
-        ``beside`` (m, 2) is what `of_categories` knows of them.
+        ``beside`` (m, 2) is what is known of their categories.
         """
         if self.seasons is None or not self.has_units:
             return None
@@ -258,7 +248,7 @@ class ScorerState:
             return []
         moments = block.moments[at.start : at.stop + 1]
         found = self.silences.take(block.places[at], moments, *layered.slots, block.keys[at])
-        return [silence._replace(row=at.start + silence.row) for silence in found]
+        return moved(found, at.start)
 
     def find_rate_changes(self, block: BlockMaker, at: slice, layered: Layered) -> list[RateChange]:
         """Return the changes that the next rows show, whose entities have their slots."""
@@ -269,7 +259,7 @@ class ScorerState:
         else:
             groups = block.groups[at]
             found = self.rates.take(block.now[at], np.zeros(len(groups), np.bool_), groups)
-        return [change._replace(row=at.start + change.row) for change in found]
+        return moved(found, at.start)
 
     @property
     def habits(self) -> Entities | None:
