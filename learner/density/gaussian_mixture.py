@@ -197,13 +197,7 @@ class GaussianMixture:
         shrinkage: float = FIRST_SHRINKAGE,
         **sizes: Container[int],
     ) -> GaussianMixture:
-        """Return a mixture of ``d`` variables with no votes; ``K`` may be one of some ``sizes``.
-
-        Raises
-        ------
-        StateError
-            The arrays cannot be those of a mixture.
-        """
+        """Return a mixture of ``d`` variables with no votes, as ``of_state`` does."""
         sizes |= {"d": (d,), "w": (d * (d + 1) // 2,)}
         count, mean, sums, squares = read(arrays, _STATISTICS, prefix, **sizes)
         mixture, (i, j) = cls(len(count), d), np.tril_indices(d)

@@ -72,13 +72,7 @@ class History(Stored):
         return d * (1 + len(self._spans))
 
     def n_fields(self, n_columns: int) -> int:
-        """Return the number of fields of widened rows with so many columns.
-
-        Raises
-        ------
-        StateError
-            No rows have that many columns.
-        """
+        """Return the number of fields of widened rows with so many columns; StateError for none."""
         d, left = divmod(n_columns, 1 + len(self._spans))
         if left:
             raise StateError("state: expected running means of each field in each record")

@@ -84,13 +84,7 @@ def pack_network(network: Network) -> Arrays:
 
 
 def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
-    """Build the network that ``pack_network`` took apart.
-
-    Raises
-    ------
-    StateError
-        The arrays are not those of a valid network.
-    """
+    """Build the network that ``pack_network`` took apart; StateError if it is no valid one."""
     try:
         network = _unpack(n_variables, arrays, variance_floor)
         network.check_validity()

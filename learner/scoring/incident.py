@@ -52,13 +52,7 @@ class IncidentParameters:
     critical: float = 75.0
 
     def __post_init__(self) -> None:
-        """Check the parameters.
-
-        Raises
-        ------
-        InvalidParameterError
-            One is out of its range.
-        """
+        """Raise InvalidParameterError for a parameter out of its range."""
         rate, records, seconds = self.false_alarm_rate, self.quiet_records, self.quiet_seconds
         require(0 < rate <= 0.01, "false_alarm_rate", rate, "in (0, 0.01]")
         require(records >= 1, "quiet_records", records, "at least 1")

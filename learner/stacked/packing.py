@@ -84,10 +84,7 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
 def unpack_training(arrays: Arrays, n_records: int, prefix: str = "") -> Training:
     """Build the training that ``pack_training`` took apart; its arrays' names have a prefix.
 
-    Raises
-    ------
-    StateError
-        The arrays are not those of a network of sane numbers.
+    StateError if they are not those of a network of sane numbers.
     """
     found = dict(zip(SCHEMA, read(arrays, SCHEMA, prefix), strict=True))
     d = len(found["location"])
@@ -216,13 +213,7 @@ def pack_contest(contest: Contest) -> Arrays:
 
 
 def unpack_contest(arrays: Arrays, n_records: int) -> Contest:
-    """Build the contest that ``pack_contest`` took apart.
-
-    Raises
-    ------
-    StateError
-        The arrays are not those of networks and an alarm of sane numbers.
-    """
+    """Build the contest that ``pack_contest`` took apart; StateError for numbers beyond those."""
     rows, log_density, numbers = read(arrays, CONTEST)
     first, second, share, *unneeded = numbers.tolist()[:5]
     incumbent = unpack_training(arrays, _count(first, n_records))
