@@ -192,7 +192,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         learner, categories = self._known()
         own = categories.average(rows)
         density: FloatArray = learner.score_samples(own.rows)
-        return own.of_categories[:, 0] + own.log_jacobian + density
+        return own.log_probability + own.log_jacobian + density
 
     def _new_layer(self) -> Categories:
         return Categories(self.n_categories)

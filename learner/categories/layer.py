@@ -73,6 +73,11 @@ class CategoricalRows(NamedTuple):
     units: FloatArray
     slots: IntArray
 
+    @property
+    def log_probability(self) -> FloatArray:
+        """The log-probability (m,) of the categories."""
+        return self.of_categories[:, 0]
+
 
 _TREE = {
     "joint": Entry(("s", "s"), 0.0),
