@@ -255,7 +255,7 @@ def _n_pending(state: ScorerState) -> int:
 
 def _pending(state: ScorerState) -> Arrays:
     """Return the pending rows, their measures and marks, as arrays."""
-    pieces = state.pending or [Pending.unscored(np.empty((0, 0)), np.empty(0))]
+    pieces = state.pending or [Pending.of(np.empty((0, 0)), np.empty(0), None)]
     columns = map(np.concatenate, zip(*pieces, strict=True))
     names = [f"pending_{name}" for name in Pending._fields]
     return dict(zip(names, columns, strict=True))

@@ -13,7 +13,7 @@ from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.parameters import require
-from faust_oslrau.learner.protocol import InUnits, Learner, Predictive
+from faust_oslrau.learner.protocol import Density, Evaluation, InUnits, Learner, Predictive
 from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence, moved
 from faust_oslrau.learner.scoring.clock import Clock
@@ -36,6 +36,33 @@ FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
 
 
+class Ranked(NamedTuple):
+    """How unusual rows are: scores, and what they come from.
+
+    Attributes
+    ----------
+    evaluation
+        The learner's evaluation, which learning can reuse.
+    density
+        The learner's density of each row: all that is asked about the rows is asked of it.
+    log_density
+        Log-densities (m,) of the rows as the learner is given them.
+    past
+        Log-densities (m,) of the running means in them, 0 without a history.
+    measures
+        All measures (m, k), the log-density first.
+    scores
+        One score of each row (m,), high = usual.
+    """
+
+    evaluation: Evaluation
+    density: Density
+    log_density: FloatArray
+    past: FloatArray | float
+    measures: FloatArray
+    scores: FloatArray
+
+
 class Pending(NamedTuple):
     """Rows (m, d) as the learner is given them, their measures (m, k), scores and marks (m,)."""
 
@@ -45,8 +72,10 @@ class Pending(NamedTuple):
     marks: FloatArray
 
     @classmethod
-    def unscored(cls, rows: FloatArray, marks: FloatArray) -> Self:
-        """Return rows that there is no model for."""
+    def of(cls, rows: FloatArray, marks: FloatArray, ranked: Ranked | None) -> Self:
+        """Return rows with their scores, unknown ones without a model."""
+        if ranked is not None:
+            return cls(rows, ranked.measures, ranked.scores, marks)
         unknown = np.full((len(rows), 1), np.nan)
         return cls(rows, unknown, unknown[:, 0], marks)
 
@@ -69,6 +98,10 @@ class Layered(NamedTuple):
         As `CategoricalRows` has it (m, 2); 0 without categories.
     learned
         Rows as the learner is given them.
+    stuck
+        The evidence that fields are stuck (m, d).
+    marks
+        As `ScorerState.marks` has them: equal where rows are (m,).
     """
 
     rows: FloatArray
@@ -79,6 +112,8 @@ class Layered(NamedTuple):
     seasonal: InUnits | None
     of_categories: FloatArray
     learned: FloatArray
+    stuck: FloatArray
+    marks: FloatArray
 
 
 @dataclass
