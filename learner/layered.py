@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -35,17 +35,8 @@ class LayeredDensity(Parameters, Generic[L]):
 
     Its hyper-parameters are those of the layer, whole numbers all, and the ``learner``, whose
     hyper-parameters the network has; None for ``OSLRAU()``.
-
-    Attributes
-    ----------
-    state_kind
-        What the state says that it is of.
-    n_records_
-        Records learned so far.
     """
 
-    state_kind: ClassVar[str]
-    n_records_: int = 0
     learner: NetworkLearner | None
     _fitted: tuple[NetworkLearner, L] | None = None
     _width: int | None = None

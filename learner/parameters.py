@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,7 +11,22 @@ from .errors import InvalidParameterError
 
 
 class Parameters:
-    """An estimator whose hyper-parameters are the arguments of its constructor."""
+    """An estimator whose hyper-parameters are the arguments of its constructor.
+
+    Attributes
+    ----------
+    state_kind
+        What the state says that it is of.
+    n_records_
+        Records learned so far.
+    """
+
+    state_kind: ClassVar[str]
+    n_records_: int = 0
+
+    def check_parameters(self) -> None:
+        """Raise InvalidParameterError for a hyper-parameter outside its range."""
+        raise NotImplementedError
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the hyper-parameters by name, as in scikit-learn.
