@@ -12,7 +12,6 @@ from faust_oslrau.learner.state_schema import POSITIVE, Entry, read
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
-from .gaussian_kernels import LEAST_VARIANCE
 from .gaussians import Gaussians, excess
 from .mixtures import mix
 
@@ -137,9 +136,7 @@ class GaussianMixture:
     def covariances(self, mean: FloatArray) -> FloatArray:
         """Return lower triangles (K, d, d) of the covariances that the statistics give."""
         covariance = np.zeros_like(self.squares)
-        kernels.shrink_to_pooled(
-            self.count, mean, self.squares, self.shrinkage, LEAST_VARIANCE, covariance
-        )
+        kernels.shrink_to_pooled(self.count, mean, self.squares, self.shrinkage, covariance)
         return covariance
 
     def together(self) -> GaussianMixture:

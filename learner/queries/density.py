@@ -187,7 +187,7 @@ class NetworkDensity(Drawn):
         network = self._fitted()
         components = new_components(X.shape[1], len(X), most_leaves(network) + more)
         Z, _ = self._scaling.apply(X)
-        add_network(network, Z, np.ones(len(X)), self._scaling, components)
+        add_network(network, Z, self._scaling, components)
         return components
 
     def _sample(self, n: int, row: FloatArray, rng: np.random.Generator) -> FloatArray:

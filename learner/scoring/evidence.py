@@ -161,7 +161,7 @@ class Evidence:
         """
         self._reserve(int(slots.max(initial=-1)) + 1)
         row = add_up(
-            p_value, stuck, is_anomaly, places, slots, fresh, enough, SHAPES, LOG_SHAPES,
+            p_value, stuck, is_anomaly, places, slots, fresh, enough,
             self.numbers, self.marks, self.squares, self.common,
         )  # fmt: skip
         if row == len(p_value):
@@ -222,8 +222,6 @@ def add_up(
     slots: Array,
     fresh: Array,
     enough: Array,
-    shapes: Array,
-    log_shapes: Array,
     numbers: Array,
     marks: Array,
     squares: Array,
@@ -254,7 +252,7 @@ def add_up(
             if own[k] <= 0.0:
                 for j in range(3):
                     mark[3 * k + j] = places[i, j]
-            own[k] = max(own[k] + log_shapes[k] + (1.0 - shapes[k]) * nats, 0.0)
+            own[k] = max(own[k] + LOG_SHAPES[k] + (1.0 - SHAPES[k]) * nats, 0.0)
             reached |= own[k] >= enough[i] * common[DEPENDENCE]
         if reached:
             return i
