@@ -13,7 +13,7 @@ from .oslrau import OSLRAU
 from .parameters import Parameters
 from .stacked import StackedSPN
 from .state import pack, record_count, unpack
-from .state_schema import check_types
+from .state_schema import check_types, expect
 
 NetworkLearner = OSLRAU | StackedSPN
 """A learner whose density is a network of nodes, with its size and its drawings."""
@@ -74,8 +74,8 @@ class LayeredDensity(Parameters, Generic[L]):
             check_types(values, {"n_fields": (int, type(None)), **dict.fromkeys(own, (int,))})
             model = cls().set_params(learner=network.untrained(), **own)
             model.n_records_, model._width = record_count(values["n_records"]), values["n_fields"]
-            if (model._width is not None) != (network.n_records_ > 0):
-                raise StateError("state: expected a network that knows as much as its layer")
+            both = (model._width is not None) == (network.n_records_ > 0)
+            expect(both, "a network that knows as much as its layer")
             layer = model._begun()[1]
             if model._width is not None:
                 columns = model._restore(layer, arrays, model._width)

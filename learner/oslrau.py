@@ -16,7 +16,7 @@ from .network.packing import pack_network, unpack_network
 from .network.structure import Network
 from .parameters import require
 from .queries.density import Evaluation, NetworkDensity
-from .queries.scaling import Scaling
+from .queries.scaling import UNITS, Scaling
 from .state import MOST_RECORDS
 from .vector.lanes import padded
 
@@ -213,9 +213,9 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         return units | pack_network(self._network)
 
     def _restore(self, arrays: Arrays) -> None:
-        location, scale = arrays.pop("location", None), arrays.pop("scale", None)
-        self._scaling = Scaling.of(location, scale)
-        self._network = unpack_network(len(self._scaling.scale), arrays, self.variance_floor)
+        self._scaling = Scaling.of_state(arrays)
+        packed = {name: array for name, array in arrays.items() if name not in UNITS}
+        self._network = unpack_network(len(self._scaling.scale), packed, self.variance_floor)
 
     def _start(self, d: int) -> tuple[Network, Scaling]:
         if self._network is None:

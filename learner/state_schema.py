@@ -61,6 +61,12 @@ def flags(*shape: int | str) -> Entry:
     return Entry(shape, 0, 1, "|u1")
 
 
+def expect(valid: bool | np.bool_, what: str) -> None:
+    """Raise StateError unless ``valid``; ``what`` names what is expected of a state."""
+    if not valid:
+        raise StateError(f"state: expected {what}")
+
+
 def check_types(values: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]) -> None:
     """Refuse values of other types than JSON has for them; StateError names the first one."""
     for name, allowed in types.items():

@@ -7,8 +7,7 @@ from collections.abc import Container
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import POSITIVE, Entry, read
+from faust_oslrau.learner.state_schema import POSITIVE, Entry, expect, read
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
@@ -201,15 +200,14 @@ class GaussianMixture:
         mixture.shrinkage = shrinkage
         if len(count) == 0:
             return mixture
-        if not 0.0 < count.sum() < np.inf:
-            raise StateError(f"state: expected {prefix}count of records")
+        expect(0.0 < count.sum() < np.inf, f"{prefix}count of records")
         mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
         mixture.squares[:, i, j] = squares
         mixture.update()
         found = mixture.gaussians
         parameters = (mixture.weight, found.mean, found.whitening, found.log_norm)
-        if not all(np.isfinite(array).all() for array in parameters):
-            raise StateError(f"state: expected {prefix}squares of Gaussians")
+        is_sound = all(np.isfinite(array).all() for array in parameters)
+        expect(is_sound, f"{prefix}squares of Gaussians")
         return mixture
 
 

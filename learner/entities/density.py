@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.layered import LayeredDensity, NetworkLearner
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.queries.derived import as_rows
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
+from faust_oslrau.learner.state_schema import expect
 
 from .habits import WIDEST
 from .layer import Entities, Others
@@ -206,8 +206,7 @@ class EntityDensity(LayeredDensity[Entities]):
 
     def _restore(self, layer: Entities, arrays: Arrays, width: int) -> int:
         layer.restore(arrays, width, 0, 0)
-        if not layer.has_begun:
-            raise StateError("state: expected entities")
+        expect(layer.has_begun, "entities")
         return width
 
     def _learn(

@@ -8,13 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.protocol import InUnits, Measured, Predictive, Which
 from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
-from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, expect, flags, read
 from faust_oslrau.learner.stored import SLOTS, Stored
 
 from . import population, profiles
@@ -318,11 +317,10 @@ class Entities(Stored):
             held, width, first, scored = 0, 0, pending, 0
         self.read_state(arrays, slots=held, d=width)
         self._slots, self._fresh = read(arrays, _FIRST, self.prefix, m=first)
-        if (self._slots >= len(self.roster)).any():
-            raise StateError("state: expected entities of the first records")
+        expect((self._slots < len(self.roster)).all(), "entities of the first records")
         # else scores would be no numbers
-        if (self._population[[B0, NU, TAU2, MEMORY]] <= 0).any():
-            raise StateError("state: expected positive variances of entities")
+        positive = self._population[[B0, NU, TAU2, MEMORY]] > 0
+        expect(positive.all(), "positive variances of entities")
         self._memories.restore(arrays, width, held)
         self._scores.restore(arrays, held)
         self._habits.restore(arrays, width, held, scored)

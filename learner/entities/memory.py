@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.state_schema import Entry, expect
 from faust_oslrau.learner.stored import SLOTS, Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
@@ -106,8 +105,7 @@ class Memories(Stored):
     def restore(self, arrays: Arrays, d: int, k: int) -> None:
         """Restore a state of ``k`` entities with ``d`` fields; StateError if it cannot be one."""
         self.read_state(arrays, slots=min(k, FOLLOWED), d=d)
-        if (self._followed[..., COUNT] < 0).any():
-            raise StateError("state: expected numbers of records of entities")
+        expect((self._followed[..., COUNT] >= 0).all(), "numbers of records of entities")
 
 
 def best_memory(losses: FloatArray) -> FloatArray:

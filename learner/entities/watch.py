@@ -16,7 +16,6 @@ import numpy as np
 from scipy.special import stdtr
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import LONGEST_NAME, Key, entity_name
 from faust_oslrau.learner.scoring.entity_events import (
     KINDS,
@@ -28,7 +27,7 @@ from faust_oslrau.learner.scoring.entity_events import (
     Aspect,
     EntityEvent,
 )
-from faust_oslrau.learner.state_schema import Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import Entry, counts, expect, flags, read
 from faust_oslrau.learner.stored import SLOTS, Stored, doubled
 
 from .roster import Newcomer, packed_keys, unpacked
@@ -221,10 +220,9 @@ class Watch(Stored):
         names = unpacked(arrays, "watch_name", LONGEST_NAME)
         self.read_state(arrays, slots=k, w=(0, 2 * d + 1))
         (slots,) = read(arrays, {"slots": counts("n")}, self.prefix, n=len(names))
-        if len(self._usual) > 0 and (self._others[1:] < LEAST_SPREAD).any():
-            raise StateError("state: expected how much the deviations of entities differ")
-        if len(names) > LATEST or (slots >= k).any():
-            raise StateError("state: expected the latest entities")
+        is_spread = len(self._usual) == 0 or (self._others[1:] >= LEAST_SPREAD).all()
+        expect(is_spread, "how much the deviations of entities differ")
+        expect(len(names) <= LATEST and (slots < k).all(), "the latest entities")
         self._latest = list(zip(slots.tolist(), names, strict=True))
 
 

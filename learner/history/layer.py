@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable, RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.clock import DAY
 from faust_oslrau.learner.scoring.ranking import share_of_batch
-from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, expect
 from faust_oslrau.learner.stored import SLOTS, Stored, doubled
 
 from .running_means import MEAN, WEIGHT, read_spans, take_means
@@ -74,8 +73,7 @@ class History(Stored):
     def n_fields(self, n_columns: int) -> int:
         """Return the number of fields of widened rows with so many columns; StateError for none."""
         d, left = divmod(n_columns, 1 + len(self._spans))
-        if left:
-            raise StateError("state: expected running means of each field in each record")
+        expect(not left, "running means of each field in each record")
         return d
 
     def take(self, rows: FloatArray, slots: IntArray, fresh: Mask, times: IntArray) -> FloatArray:

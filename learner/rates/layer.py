@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
-from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, ChangedRate, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
 from faust_oslrau.learner.silence.subjects import PARTITION, packed_names, read_names
-from faust_oslrau.learner.state_schema import Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import Entry, counts, expect, flags, read
 
 from .evidence import Evidence, Found
 from .filters import Filters, Predicted
@@ -230,8 +230,8 @@ class Rates:
             for name in read_names(arrays, "rate_names", n)
         ]
         self._slots = {key: slot for slot, key in enumerate(self._keys) if key is not None}
-        if self._keys[PARTITION] is not None or len(self._slots) < n - 1:
-            raise StateError("state: expected entities with names, each once")
+        is_named = self._keys[PARTITION] is None and len(self._slots) >= n - 1
+        expect(is_named, "entities with names, each once")
         self._records, self._is_new, self._silent = (
             each.tolist() for each in (records, is_new, silent)
         )

@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, IntArray
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.state_schema import Entry, expect
 from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
@@ -62,8 +61,8 @@ class Clock(Stored):
     def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
         self.read_state(arrays)
-        if (self._clock[COUNTS] < 0).any() or self._clock[COUNTS, 1] > STRETCH:
-            raise StateError("state: expected a partition's clock")
+        counts = self._clock[COUNTS]
+        expect((counts >= 0).all() and counts[1] <= STRETCH, "a partition's clock")
 
 
 def plausible(times: IntArray, now: IntArray) -> IntArray:

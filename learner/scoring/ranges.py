@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.state_schema import Entry, expect
 from faust_oslrau.learner.stored import Stored
 
 
@@ -28,8 +27,8 @@ class Ranges(Stored):
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
         self.read_state(arrays, d=(0, d or 0))
         unknown = np.isnan(self.lowest) & np.isnan(self.highest)
-        if not (unknown | (self.lowest <= self.highest)).all():
-            raise StateError("state: expected the lowest value of each field below the highest")
+        is_range = unknown | (self.lowest <= self.highest)
+        expect(is_range.all(), "the lowest value of each field below the highest")
 
     def update(self, rows: FloatArray) -> None:
         """Add records (m, d)."""

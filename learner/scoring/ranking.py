@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import POSITIVE, Entry
+from faust_oslrau.learner.state_schema import POSITIVE, Entry, expect
 from faust_oslrau.learner.stored import Stored
 
 MEMORY = 4096
@@ -70,8 +69,8 @@ class Ranking(Stored):
         """Restore a state of ``n`` records; StateError if it cannot be one."""
         self.read_state(arrays)
         # A measure that began later has no level yet, but the log-density, the first, has one.
-        if (len(self.level) == 0) != (n == 0) or np.isnan(self.level[:1]).any():
-            raise StateError("state: expected levels of measures where there are records")
+        is_known = (len(self.level) > 0) == (n > 0) and not np.isnan(self.level[:1]).any()
+        expect(is_known, "levels of measures where there are records")
         self.n = n
 
     def score(self, measures: FloatArray) -> FloatArray:

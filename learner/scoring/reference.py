@@ -14,9 +14,8 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.parameters import require
-from faust_oslrau.learner.state_schema import BELOW_ONE, Entry, counts, read
+from faust_oslrau.learner.state_schema import BELOW_ONE, Entry, counts, expect, read
 from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
@@ -128,8 +127,7 @@ class Held(NamedTuple):
     def restored(cls, arrays: Arrays) -> Self:
         """Return the rows of a state; StateError if they cannot be."""
         held = cls(*read(arrays, _HELD, "held_"))
-        if not (held.numbers[:-1] < held.numbers[1:]).all():
-            raise StateError("state: expected the records held back in order")
+        expect((np.diff(held.numbers) > 0).all(), "the records held back in order")
         return held
 
     def of(self, which: Mask) -> Self:

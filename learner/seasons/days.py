@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.state_schema import Entry, expect
 from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
@@ -133,8 +132,8 @@ class Days(Stored):
     def restore(self, arrays: Arrays) -> None:
         """Restore a state of as many fields; StateError if it cannot be one."""
         self.read_state(arrays, j=range(MOST_DAYS + 1), d=self._sums.shape[2])
-        if not (self._sums[..., COUNT] >= 0.0).all() or np.isnan(self._sums[..., SUM]).any():
-            raise StateError("state: expected counts of records")
+        expect((self._sums[..., COUNT] >= 0.0).all(), "counts of records")
+        expect(not np.isnan(self._sums[..., SUM]).any(), "sums of values")
 
 
 def log_deviation(sums: FloatArray) -> FloatArray:

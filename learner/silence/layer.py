@@ -8,10 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence, SilentEntity
-from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.state_schema import Entry, expect
 from faust_oslrau.learner.stored import SLOTS as OF_SLOTS
 from faust_oslrau.learner.stored import Stored, doubled
 
@@ -155,14 +154,14 @@ class Silences(Stored):
         self.read_state(arrays, slots=range(1, entities + 2))
         n, largest = len(self._numbers), self._largest
         self._names = read_names(arrays, "silence_names", n)
-        if self._partition[SLOTS] != n:
-            raise StateError("state: expected as many entities as have gaps")
+        expect(self._partition[SLOTS] == n, "as many entities as have gaps")
         known = np.minimum(self._numbers[:, [NEW, OLD]], LARGEST)
-        if (np.diff(largest) > 0).any() or (np.count_nonzero(largest > 0, axis=2) != known).any():
-            raise StateError("state: expected the largest gaps of each entity in order")
+        expect((np.diff(largest) <= 0).all(), "the largest gaps of each entity in order")
+        are_all = np.count_nonzero(largest > 0, axis=2) == known
+        expect(are_all.all(), "as many of the largest gaps as there are")
         months = self._numbers[:, MONTH:].reshape(n, 2, AGAIN)
-        if (np.diff(months) > 0).any() or (months < 0).any():
-            raise StateError("state: expected the longest gaps of each month in order")
+        in_order = (np.diff(months) <= 0).all() and (months >= 0).all()
+        expect(in_order, "the longest gaps of each month in order")
 
 
 def _silence(

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.arrays import Arrays, IntArray
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry, expect, read
 
 Names = list[str | None]
 
@@ -40,6 +39,6 @@ def read_names(arrays: Arrays, name: str, n: int) -> Names:
     (packed,) = read(arrays, {name: Entry(("b",), dtype="|u1")})
     names: Any = json.loads(packed.tobytes())
     is_list = isinstance(names, list) and len(names) == n
-    if not (is_list and all(isinstance(name, str | None) for name in names)):
-        raise StateError("state: expected the names of entities")
+    are_names = is_list and all(isinstance(name, str | None) for name in names)
+    expect(are_names, "the names of entities")
     return list(names)

@@ -13,7 +13,7 @@ from faust_oslrau.learner.layered import Layer
 from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.state import Extent, Parts, parts, record_count, unpack
-from faust_oslrau.learner.state_schema import Entry, check_types, read
+from faust_oslrau.learner.state_schema import Entry, check_types, expect, read
 
 from .parameters import ScorerParameters
 from .state import Pending, ScorerState
@@ -140,8 +140,8 @@ def from_bytes(new: Callable[..., S], data: bytes | Extent, learner: type[Learne
     try:
         check_types(values, _TYPES)
         scorer = new(learner.from_bytes(arrays["learner"].tobytes()), **_parameters(values))
-        if _given(scorer) != {k: values[k] for k in _GIVEN if values.get(k) is not None}:
-            raise StateError("state: expected parameters that go together")
+        given = {name: values[name] for name in _GIVEN if values.get(name) is not None}
+        expect(_given(scorer) == given, "parameters that go together")
         state, scorer.silences = scorer._state, "silence_partition" in arrays
         _restore_rows(state, values, arrays)
         state.ranking.restore(arrays, record_count(values["ranked"]))
@@ -164,8 +164,8 @@ def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:
     state.next_batch = record_count(values["next_batch"])
     n_pending = len(pending.rows)
     state.until_boundary = state.next_batch - n_pending
-    if state.n_records < n_pending or not 0 < state.until_boundary <= state.batch_size:
-        raise StateError("state: expected fewer pending records than a learning batch")
+    are_few = n_pending <= state.n_records and 0 < state.until_boundary <= state.batch_size
+    expect(are_few, "fewer pending records than a learning batch")
     if n_pending > 0:
         state.pending = [pending]
     state.reference.restore(arrays)
@@ -184,16 +184,14 @@ def _restore_widths(state: ScorerState, arrays: Arrays) -> None:
         columns = fields if history is None else history.n_columns(fields)
     if columns is not None:
         state.n_fields = columns if history is None else history.n_fields(columns)
-    if fields not in (None, state.n_fields):
-        raise StateError("state: expected all records to have as many fields")
+    expect(fields in (None, state.n_fields), "all records to have as many fields")
     state.ranges.restore(arrays, columns)
 
 
 def _width(kept: list[FloatArray]) -> int | None:
     """Return the columns of all arrays with rows, None if there are no rows."""
     widths = {rows.shape[1] for rows in kept if len(rows) > 0}
-    if len(widths) > 1:
-        raise StateError("state: expected all records to have as many fields")
+    expect(len(widths) <= 1, "all records to have as many fields")
     return widths.pop() if widths else None
 
 
@@ -232,10 +230,9 @@ def _check_measures(state: ScorerState) -> None:
     unknown = np.full((1, state.n_columns), np.nan)
     k = state.learner.evaluate(unknown).measures.shape[1] + 1
     k += int(state.has_nearness) + int(state.history is not None)
-    if state.ranking.level.shape != (k,):
-        raise StateError(f"state: expected {k} measures of each record")
-    if any(piece.measures.shape[1] != k for piece in state.pending):
-        raise StateError(f"state: expected {k} measures of each pending record")
+    expect(state.ranking.level.shape == (k,), f"{k} measures of each record")
+    as_many = all(piece.measures.shape[1] == k for piece in state.pending)
+    expect(as_many, f"{k} measures of each pending record")
 
 
 def _follow_pending(state: ScorerState) -> None:
