@@ -12,6 +12,7 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .layout import (
     BACKGROUND,
+    COUNTERS,
     EDGES_TOP,
     FIRST,
     FREE,
@@ -225,35 +226,45 @@ def copy_network(live: Array, old: Pools, new: Pools, n_variables: int) -> None:
 
     They are listed for evaluation in this order, with edges, statistics and each scope once.
     """
+    header, nodes = new.header, new.nodes
     moved, scopes = np.empty(len(old.nodes), np.int64), np.empty(len(old.scopes), np.int64)
     for s in range(len(scopes)):
         scopes[s] = s if s < n_variables else NIL
-    for i in live:
-        node = old.nodes[i]
-        kind, k, scope = node["kind"], node["n_scope"], node["scope"]
+    for slot in COUNTERS:
+        header[slot] = old.header[slot]
+    header[NODES_TOP] = len(live)
+    for n in range(len(live)):
+        moved[live[n]] = n
+        nodes[n] = old.nodes[live[n]]
+        k, scope, statistics = nodes[n]["n_scope"], nodes[n]["scope"], nodes[n]["stats"]
         if scopes[scope] == NIL:
-            scopes[scope] = new.header[SCOPES_TOP]
-            new.header[SCOPES_TOP] += k
-            copy_part(k, old.scopes, scope, new.scopes, scopes[scope])
-        moved[i] = n = new_node(new, kind, scopes[scope], k, NIL)
-        new.nodes[n]["count"], new.nodes[n]["observed"] = node["count"], node["observed"]
-        new.nodes[n]["mean"], new.nodes[n]["variance"] = node["mean"], node["variance"]
-        new.nodes[n]["precision"], new.nodes[n]["log_norm"] = node["precision"], node["log_norm"]
-        if node["stats"] != NIL:
-            length = statistics_length(kind, k)
-            new.nodes[n]["stats"] = take_statistics(new, length)
-            copy_part(length, old.stats, node["stats"], new.stats, new.nodes[n]["stats"])
-        edge = node["first_edge"]
+            scopes[scope] = header[SCOPES_TOP]
+            header[SCOPES_TOP] = copy_part(k, old.scopes, scope, new.scopes, scopes[scope])
+        nodes[n]["scope"] = scopes[scope]
+        if statistics != NIL:
+            length, top = statistics_length(nodes[n]["kind"], k), header[STATS_TOP]
+            header[STATS_TOP] = copy_part(length, old.stats, statistics, new.stats, top)
+            nodes[n]["stats"] = top
+        edge = nodes[n]["first_edge"]
+        if edge != NIL:
+            nodes[n]["first_edge"] = header[EDGES_TOP]
         while edge != NIL:
-            add_edge(new, n, moved[old.edges[edge]["child"]], old.edges[edge]["weight"])
+            e = nodes[n]["last_edge"] = header[EDGES_TOP]
+            header[EDGES_TOP] += 1
+            new.edges[e]["child"] = moved[old.edges[edge]["child"]]
+            new.edges[e]["weight"] = old.edges[edge]["weight"]
             edge = old.edges[edge]["next"]
+            new.edges[e]["next"] = NIL if edge == NIL else header[EDGES_TOP]
+        if nodes[n]["kind"] != LEAF:
+            link(header, nodes, n, NIL)
     for slot in (ROOT, BACKGROUND):
         if old.header[slot] != NIL:
-            new.header[slot] = moved[old.header[slot]]
+            header[slot] = moved[old.header[slot]]
 
 
 @kernel
-def copy_part(length: int, source: Array, start: int, target: Array, at: int) -> None:
-    """Copy a part of one array to another; a loop compiles sooner than a slice."""
+def copy_part(length: int, source: Array, start: int, target: Array, at: int) -> int:
+    """Copy a part of one array to another; return where it ends there."""
     for j in range(length):
         target[at + j] = source[start + j]
+    return at + length

@@ -14,7 +14,6 @@ from .editing import copy_network
 from .evaluation import log_densities
 from .layout import (
     BACKGROUND,
-    CHANGES,
     EDGE,
     FIRST,
     FREE_EDGE,
@@ -34,7 +33,6 @@ from .layout import (
     SUM,
     Pools,
     deepest,
-    list_children,
     list_nodes,
     moments_length,
 )
@@ -103,10 +101,10 @@ class Network:
 
     def children(self, node: int) -> Iterator[tuple[int, float]]:
         """Yield each child of a node with its unnormalised weight, in order."""
-        n = int(self.nodes[node]["n_children"])
-        children, weights = np.empty(n, np.int64), np.empty(n)
-        list_children(node, self.nodes, self.edges, children, weights)
-        yield from zip(children.tolist(), weights.tolist(), strict=True)
+        edge = int(self.nodes[node]["first_edge"])
+        while edge != NIL:
+            child, edge, weight = self.edges.item(edge)
+            yield child, weight
 
     def scope(self, node: int) -> IntArray:
         """Variables of a node, ascending."""
@@ -208,7 +206,6 @@ class Network:
         used = len(live), len(live), header[SCOPES_TOP], header[STATS_TOP]
         larger = Network(self.n_variables, *(2 * n + m for n, m in zip(used, room, strict=True)))
         copy_network(live, self.pools, larger.pools, self.n_variables)
-        larger.header[CHANGES] = header[CHANGES]
         self.header, self.nodes, self.edges, self.scopes, self.stats = larger.pools
 
     def count_parameters(self) -> int:
