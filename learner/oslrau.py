@@ -274,11 +274,7 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         )
 
     def _learn(
-        self,
-        network: Network,
-        Z: FloatArray,
-        batch_size: int,
-        values: FloatArray | None = None,
+        self, network: Network, Z: FloatArray, batch_size: int, values: FloatArray | None = None
     ) -> None:
         """Learn the columns of ``Z`` (d, m); ``values`` are those of the nodes, if known."""
         rule = LearningRule(

@@ -210,11 +210,7 @@ class EntityDensity(LayeredDensity[Entities]):
         return width
 
     def _learn(
-        self,
-        learner: NetworkLearner,
-        entities: Entities,
-        rows: FloatArray,
-        keys: Sequence[Key],
+        self, learner: NetworkLearner, entities: Entities, rows: FloatArray, keys: Sequence[Key]
     ) -> None:
         began, evaluation = entities.has_begun, None
         own = entities.take(rows, keys).rows

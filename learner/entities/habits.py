@@ -73,12 +73,7 @@ class Habits(Stored):
         self._predicted: Predicted | None = None
 
     def mix(
-        self,
-        rows: FloatArray,
-        slots: IntArray,
-        fresh: Mask,
-        network: Measured,
-        room: int,
+        self, rows: FloatArray, slots: IntArray, fresh: Mask, network: Measured, room: int
     ) -> Measured:
         """Return the density of the next rows (m, d), and add these to their entities.
 

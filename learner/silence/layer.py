@@ -89,12 +89,7 @@ class Silences(Stored):
         return longest_usual(self._numbers[PARTITION], self._largest[PARTITION]) / 1000.0
 
     def take(
-        self,
-        places: IntArray,
-        moments: IntArray,
-        slots: IntArray,
-        fresh: Mask,
-        keys: Sequence[Key],
+        self, places: IntArray, moments: IntArray, slots: IntArray, fresh: Mask, keys: Sequence[Key]
     ) -> list[Silence]:
         """Follow the next rows, and return what they show.
 

@@ -58,11 +58,7 @@ def explain(
 
 
 def relevant_p_value(
-    state: ScorerState,
-    ranked: Ranked,
-    layered: Layered,
-    p_value: FloatArray,
-    given: FloatArray,
+    state: ScorerState, ranked: Ranked, layered: Layered, p_value: FloatArray, given: FloatArray
 ) -> FloatArray:
     """Return p-values (m,) of rows after putting those first whose deviations matter.
 

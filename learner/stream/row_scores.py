@@ -82,10 +82,7 @@ def past_density(
 
 
 def rank(
-    state: ScorerState,
-    learned: FloatArray,
-    slopes: FloatArray | float,
-    of_categories: FloatArray,
+    state: ScorerState, learned: FloatArray, slopes: FloatArray | float, of_categories: FloatArray
 ) -> Ranked:
     """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units.
 
