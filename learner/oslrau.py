@@ -14,14 +14,11 @@ from .algorithm.tasks import LearningRule
 from .model import Model
 from .network.packing import pack_network, unpack_network
 from .network.structure import Network
-from .parameters import require
+from .parameters import MOST_NODES, require
 from .queries.density import Evaluation, NetworkDensity
 from .queries.scaling import UNITS, Scaling
 from .state import MOST_RECORDS
 from .vector.lanes import padded
-
-MOST_NODES = 2**31 - 1
-"""Node budget of a model without one, and upper bound of hyper-parameters that are counts."""
 
 
 class OSLRAU(NetworkDensity, Model[Evaluation]):
@@ -184,11 +181,6 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
             self._check_count(name, least, most, may_be_none)
         require(0 <= self.variance_floor < 1, "variance_floor", self.variance_floor, "in [0, 1)")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
-
-    def _check_count(self, name: str, least: int, most: int, may_be_none: bool) -> None:
-        value = getattr(self, name)
-        valid = may_be_none if value is None else least <= value <= most
-        require(valid, name, value, f"{least} to {most}{', or None' if may_be_none else ''}")
 
     def _learn_rows(self, rows: FloatArray, batch_size: int, evaluation: Evaluation | None) -> None:
         network, scaling = self._start(rows.shape[1])

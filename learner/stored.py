@@ -34,9 +34,9 @@ class Stored:
     prefix: ClassVar[str] = ""
 
     def state(self, slots: int | None = None) -> Arrays:
-        """Return all that is restored from, as arrays; of so many slots, by default of those used.
+        """Return the attributes as arrays; of those with a row for each slot, the first ``slots``.
 
-        Arrays with a row for each slot may have more than are in use.
+        All of them by default: there may be room for more slots than are in use.
         """
         arrays = {}
         for name, entry in self.schema.items():

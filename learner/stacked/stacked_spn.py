@@ -13,7 +13,7 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.errors import NotFittedError
 from faust_oslrau.learner.model import Model
-from faust_oslrau.learner.parameters import require
+from faust_oslrau.learner.parameters import MOST_NODES, require
 from faust_oslrau.learner.state import MOST_RECORDS
 
 from . import members, predictive
@@ -27,8 +27,6 @@ from .training import Rule, Training, sizes
 
 FEWEST_NODES = 100
 """Least node budget that leaves something to share out."""
-
-MOST_NODES = 2**31 - 1
 
 
 class StackedSPN(Shape, Model[StackedEvaluation]):
@@ -108,13 +106,10 @@ class StackedSPN(Shape, Model[StackedEvaluation]):
 
     def check_parameters(self) -> None:
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
-        valid = FEWEST_NODES <= self.max_nodes <= MOST_NODES
-        require(valid, "max_nodes", self.max_nodes, f"{FEWEST_NODES} to {MOST_NODES}")
+        self._check_count("max_nodes", FEWEST_NODES, MOST_NODES)
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
-        valid = self.retire_after is None or 1 <= self.retire_after < MOST_RECORDS
-        require(valid, "retire_after", self.retire_after, f"1 to {MOST_RECORDS - 1}, or None")
-        seeds = 0 <= self.random_state < MOST_RECORDS
-        require(seeds, "random_state", self.random_state, f"0 to {MOST_RECORDS - 1}")
+        self._check_count("retire_after", 1, MOST_RECORDS - 1, may_be_none=True)
+        self._check_count("random_state", 0, MOST_RECORDS - 1)
 
     def _learn_rows(
         self, rows: FloatArray, batch_size: int, evaluation: StackedEvaluation | None
