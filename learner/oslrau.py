@@ -14,14 +14,11 @@ from .algorithm.tasks import LearningRule
 from .model import Model
 from .network.packing import pack_network, unpack_network
 from .network.structure import Network
-from .parameters import require
+from .parameters import MOST_NODES, require
 from .queries.density import Evaluation, NetworkDensity
-from .queries.scaling import Scaling
+from .queries.scaling import UNITS, Scaling
 from .state import MOST_RECORDS
 from .vector.lanes import padded
-
-MOST_NODES = 2**31 - 1
-"""Node budget of a model without one, and upper bound of hyper-parameters that are counts."""
 
 
 class OSLRAU(NetworkDensity, Model[Evaluation]):
@@ -185,11 +182,6 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         require(0 <= self.variance_floor < 1, "variance_floor", self.variance_floor, "in [0, 1)")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
 
-    def _check_count(self, name: str, least: int, most: int, may_be_none: bool) -> None:
-        value = getattr(self, name)
-        valid = may_be_none if value is None else least <= value <= most
-        require(valid, name, value, f"{least} to {most}{', or None' if may_be_none else ''}")
-
     def _learn_rows(self, rows: FloatArray, batch_size: int, evaluation: Evaluation | None) -> None:
         network, scaling = self._start(rows.shape[1])
         if evaluation is not None and self._is_known(rows, evaluation, batch_size):
@@ -213,9 +205,9 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         return units | pack_network(self._network)
 
     def _restore(self, arrays: Arrays) -> None:
-        location, scale = arrays.pop("location", None), arrays.pop("scale", None)
-        self._scaling = Scaling.of(location, scale)
-        self._network = unpack_network(len(self._scaling.scale), arrays, self.variance_floor)
+        self._scaling = Scaling.of_state(arrays)
+        packed = {name: array for name, array in arrays.items() if name not in UNITS}
+        self._network = unpack_network(len(self._scaling.scale), packed, self.variance_floor)
 
     def _start(self, d: int) -> tuple[Network, Scaling]:
         if self._network is None:
@@ -274,11 +266,7 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         )
 
     def _learn(
-        self,
-        network: Network,
-        Z: FloatArray,
-        batch_size: int,
-        values: FloatArray | None = None,
+        self, network: Network, Z: FloatArray, batch_size: int, values: FloatArray | None = None
     ) -> None:
         """Learn the columns of ``Z`` (d, m); ``values`` are those of the nodes, if known."""
         rule = LearningRule(

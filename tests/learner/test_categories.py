@@ -116,7 +116,7 @@ def test_probabilities_are_those_of_counts(seed, n):
     layer = learned(rows, 3)
     seen = [tuple(row) for row in rows[:, 1:].tolist()]
     found = layer.take(rows[:20])
-    for row, p, rarity in zip(seen, found.log_probability, found.log_rarity, strict=False):
+    for row, p, rarity in zip(seen, *found.of_categories.T, strict=False):
         shares = [naive_probability(seen, row, layer.parent, f) for f in range(3)]
         assert p == pytest.approx(np.log(shares).sum())
         assert rarity == pytest.approx(naive_log_rarity(seen, row, layer.parent), abs=1e-9)
