@@ -140,7 +140,9 @@ class Categories:
         units = self._effects.units(slots)
         slopes = np.where(np.isnan(X), 0.0, -np.log(units[..., 1]))
         learned = (X - units[..., 0]) / units[..., 1]
-        of_categories = [row_sums(self.log_probability(slots)), self._log_rarity(slots)]
+        # rounding may bring a probability above 1
+        log_probability = np.minimum(row_sums(self.log_probability(slots)), 0.0)
+        of_categories = [log_probability, self._log_rarity(slots)]
         return CategoricalRows(
             learned, np.column_stack(of_categories), row_sums(slopes), units, slots
         )

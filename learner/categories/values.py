@@ -57,6 +57,7 @@ class Values:
     def slots(self, codes: FloatArray) -> IntArray:
         """Return the slot of each value (m, c), `MISSING` for NaN."""
         result = np.full(codes.shape, MISSING)
+        codes = np.ascontiguousarray(codes)  # kernels are compiled for no other layout
         fill_slots(codes, self.codes, self.order, self.ends, result)
         return result
 

@@ -8,7 +8,6 @@ lowest measure shows what any of them does.
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 import numpy as np
@@ -27,14 +26,6 @@ extreme value must not blind a measure for long."""
 
 FIRST_MOST_SPREADS = 8.0
 """The same in the first batch, as a multiple of the distance that a tenth of the records exceed."""
-
-
-def in_spreads(log_p: FloatArray) -> FloatArray:
-    """Return logarithms of p-values in the units of scores: spreads from their level.
-
-    Both are log 2 where p-values are uniform.
-    """
-    return 1.0 + log_p / math.log(2.0)
 
 
 def share_of_batch(m: int, n: int) -> float:

@@ -187,6 +187,10 @@ class Reference(Stored):
             return p_value
         return np.maximum(p_value, share_alike(self._ascending_marks, marks))
 
+    def score_at(self, p_value: FloatArray) -> FloatArray:
+        """Return the scores (m,) that have these p-values; infinite before the first records."""
+        return self._calibration.score_at(p_value)
+
     def lowest_usual_density(self, alarm_rate: float) -> float:
         """Return the log-density above which a record is usual: this share of recent ones is lower.
 

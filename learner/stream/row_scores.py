@@ -9,7 +9,6 @@ from faust_oslrau.learner.entities.habits import Mixed
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.protocol import Density, Measured
 from faust_oslrau.learner.scoring.block import BlockMaker
-from faust_oslrau.learner.scoring.ranking import in_spreads
 
 from .explaining import explain, relevant_p_value
 from .state import Layered, Ranked, ScorerState
@@ -100,10 +99,10 @@ def rank(
     log_probability, log_rarity = of_categories.T
     measures = all_measures(state, learned, measured, slopes, log_probability, past)
     scores = state.ranking.score(measures)
-    if state.categories is not None:
-        scores = np.minimum(scores, in_spreads(log_rarity))
     if state.entities is not None:
         scores = state.entities.relate(scores)
+    if state.categories is not None:
+        scores = np.minimum(scores, state.reference.score_at(np.exp(log_rarity)))
     return Ranked(evaluation, density, measured.log_density, given, measures, scores)
 
 

@@ -177,9 +177,10 @@ def test_the_category_that_the_numbers_contradict_is_to_blame():
 
 
 @pytest.mark.parametrize("alarm_rate", [0.01, 0.001])
-def test_a_category_that_never_came_alarms_among_many_numbers(alarm_rate):
+@pytest.mark.parametrize("draw", ["normal", "standard_exponential", "standard_cauchy"])
+def test_a_category_that_never_came_alarms_among_many_numbers(alarm_rate, draw):
     rng = np.random.default_rng(0)
-    rows = np.column_stack([rng.normal(size=(N, 12)), rng.integers(4, size=N)])
+    rows = np.column_stack([getattr(rng, draw)(size=(N, 12)), rng.integers(4, size=N)])
     rows[5000] = [*np.zeros(12), FAILED]
     block = StreamScorer(OSLRAU(), alarm_rate=alarm_rate, n_categories=1).process(rows)
     assert blame_of(block, 5000)[0] == [12]
