@@ -120,26 +120,10 @@ class Layered(NamedTuple):
 class ScorerState:
     """The learner, the layers around it, and the rows to learn at the next boundary.
 
+    What is turned off is None: layers, incidents, silences, rates, relevance.
+
     Attributes
     ----------
-    learner, batch_size, alarm_rate, learning
-        As `StreamScorer` has them.
-    transforms
-        What is done to fields before anything else sees them.
-    categories
-        The columns that are categories, None if there are none.
-    entities
-        The level and scale of each entity, None without entities.
-    incidents
-        The open incident and the evidence for the next one, None if none are followed.
-    history
-        Running means of the fields, None without history.
-    seasons
-        What is usual at each hour of the week, None without seasons.
-    silences
-        When entities and the partition were silent for too long, None if that is not looked for.
-    rates
-        How many records entities and the partition bring, None if that is not looked at.
     forecasting
         Whether to tell what is expected of each row before it is scored. No score depends on it,
         and it is not part of the state.
@@ -148,18 +132,6 @@ class ScorerState:
         the pending rows, so they are not part of the state as bytes.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
-    repeats
-        How long fields have kept their values.
-    ranking
-        How measures become one score.
-    reference
-        Recent records, by which a score becomes a p-value, and those held back from it.
-    relevance
-        Which deviations matter; None if all do.
-    clock
-        The partition's time.
-    drift, ranges
-        How far log-densities have fallen, and the values that each field has had.
     n_records, n_fields
         Records of the stream, and numbers in each row as its layers have it: at least one, which is
         missing if all columns are categories. None before the first rows.
