@@ -26,19 +26,19 @@ def explain(
     state: ScorerState,
     ranked: Ranked,
     layered: Layered,
-    p_value: FloatArray,
+    as_evidence: FloatArray,
     block: BlockMaker,
     at: slice,
 ) -> None:
     """Blame fields of anomalous rows and of those with evidence, and follow incidents.
 
-    Where the evidence that fields are stuck is enough for an incident, it blames these fields. What
+    ``as_evidence`` are the p-values (m,) that incidents are made of. Where the evidence that fields are stuck is enough for an incident, it blames these fields. What
     is blamed in an anomaly does not depend on incidents.
     """
     is_anomaly, stuck, steps = block.is_anomaly[at], layered.stuck, []
     if state.incidents is not None:
         when = block.times[at], block.now[at]
-        rows = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots, *when)
+        rows = Rows(as_evidence, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots, *when)
         steps = state.incidents.trace(rows, block.keys[at])
     if not (steps or is_anomaly.any()):
         return
@@ -59,22 +59,25 @@ def explain(
 
 def relevant_p_value(
     state: ScorerState, ranked: Ranked, layered: Layered, p_value: FloatArray, given: FloatArray
-) -> FloatArray:
+) -> tuple[FloatArray, FloatArray]:
     """Return p-values (m,) of rows after putting those first whose deviations matter.
 
-    ``given`` (m, d) are the rows in the fields' own units.
+    And those that they have as evidence of an incident: 1 where none matters, as many that are a
+    little low would be some. ``given`` (m, d) are the rows in the fields' own units.
     """
     relevance = state.relevance
     if relevance is None:
-        return p_value
+        return p_value, p_value
     which = np.flatnonzero(p_value <= relevance.below)
     if len(which) == 0:
-        return p_value
+        return p_value, p_value
     stuck = np.zeros((len(which), layered.numbers.shape[1]))
     found = _blame(state, ranked, layered, which, stuck, given)
-    p_value = p_value.copy()
-    p_value[which] = relevance.ordered(p_value[which], relevance.matters(found))
-    return p_value
+    matters, p_value = relevance.matters(found), p_value.copy()
+    p_value[which] = relevance.ordered(p_value[which], matters)
+    as_evidence = p_value.copy()
+    as_evidence[which[~matters]] = 1.0
+    return p_value, as_evidence
 
 
 def expected_range(

@@ -117,7 +117,7 @@ def score(state: ScorerState, layered: Layered, block: BlockMaker, at: slice) ->
     density = ranked.log_density + slopes - ranked.past
     block.log_likelihood[at] = density + of_categories[:, 0]
     p_value = state.reference.p_value(ranked.scores, layered.marks)
-    p_value = relevant_p_value(state, ranked, layered, p_value, block.given[at])
+    p_value, as_evidence = relevant_p_value(state, ranked, layered, p_value, block.given[at])
     block.p_value[at], block.is_anomaly[at] = p_value, p_value <= state.alarm_rate
-    explain(state, ranked, layered, p_value, block, at)
+    explain(state, ranked, layered, as_evidence, block, at)
     return ranked

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.relevance import Relevance
 
@@ -94,3 +94,14 @@ def test_a_category_matters_whatever_its_code():
         nats=np.array([[np.nan, 5.0]]), value=np.zeros((1, 2)), expected=np.full((1, 2), np.nan)
     )
     assert Relevance({0: "high"}, {0: 1.0}, 0.01).matters(found).all()
+
+
+@pytest.mark.parametrize("side", ["high", "low"])
+def test_only_deviations_that_matter_open_incidents_however_long_they_last(side):
+    rows = stream()
+    rows[6000:6300, 2] -= 5.0
+    scorer = StreamScorer(
+        OSLRAU(), alarm_rate=RATE, directions={2: side}, incidents=IncidentParameters()
+    )
+    opened = [event for event in scorer.process(rows).incidents if event.state == "opened"]
+    assert len(opened) == (1 if side == "low" else 0)
