@@ -45,6 +45,8 @@ from .value_types import (
 
 # What an output message may add to its record: a dead letter's headers, or an anomaly's score.
 _MESSAGE_ROOM = 64 * 1024
+# What the learner takes; the pipeline must not be imported for it, which takes a second.
+_MOST_CATEGORIES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,11 @@ class Settings(Section):
             for name, _ in getattr(self, setting_name):
                 if kinds.get(name, "number") not in allowed:
                     raise SettingsError(f"setting {setting_name}: expected numbers, got {name}")
+        n_categories = sum(kind == "category" for kind in kinds.values())
+        if n_categories > _MOST_CATEGORIES:
+            raise SettingsError(
+                f"setting kinds: expected at most {_MOST_CATEGORIES} categories, got {n_categories}"
+            )
         if self.chosen_fields is None:
             return
         ignored = [name for name, kind in self.kinds if kind == "ignored"]

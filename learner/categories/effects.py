@@ -53,6 +53,11 @@ class Effects:
         """Number of the fields that are numbers."""
         return self._of_pairs.n_fields
 
+    @property
+    def parents(self) -> IntArray:
+        """The categories (r, d) whose effects each number has, the strongest first."""
+        return np.array([levels.parent for levels in self._singles])
+
     def units(self, slots: IntArray) -> FloatArray:
         """Return shift and ratio (m, d, 2) of the numbers of records with these slots (m, c).
 

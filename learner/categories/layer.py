@@ -167,6 +167,16 @@ class Categories:
         d = rows.shape[1] - self.c
         return np.ascontiguousarray(rows[:, :d]) if d > 0 else np.full((len(rows), 1), np.nan)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any record was learned."""
+        return self._n > 0
+
+    def parents(self) -> list[list[int]]:
+        """Return the categories that each number, then each category, depends on."""
+        every = [*self._effects.parents.T, *self.parent[:, None]]
+        return [of[of != NONE].tolist() for of in every]
+
     def log_probability(self, slots: IntArray) -> FloatArray:
         """Return the log-probability of the categories, (m, c) numbers that add up to it."""
         result = np.zeros(slots.shape)

@@ -176,7 +176,11 @@ class Calibration:
 
         -inf without a tail.
         """
-        return -math.inf if self.tail is None else float(self.tail.score_at(np.log(share / TAIL_SHARE)))
+        return (
+            -math.inf
+            if self.tail is None
+            else float(self.tail.score_at(np.log(share / TAIL_SHARE)))
+        )
 
     def _rank_below(self, score: FloatArray) -> FloatArray:
         """Return ranks (m,) of scores below all others, from 1 at the lowest of these downwards."""

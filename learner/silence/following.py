@@ -188,7 +188,7 @@ def advance(moved: float, partition: Array, own: Array, largest: Array, found: A
     """Let the partition's time go on, as that of its records ``moved`` on in milliseconds."""
     if moved <= 0.0:
         return
-    learn_gap(moved, partition[NOW], own, largest, found)
+    learn_gap(float(moved), partition[NOW], own, largest, found)
     seen = min(own[NEW] + own[OLD], MEAN_OF)
     step = min(moved, LONGEST_STEP * partition[GAP]) if seen > 1.0 else moved
     partition[GAP] += (step - partition[GAP]) / max(seen, 1.0)
@@ -199,7 +199,7 @@ def advance(moved: float, partition: Array, own: Array, largest: Array, found: A
 def arrive(now: float, own: Array, largest: Array, found: Array) -> float:
     """Add a record of an entity; return the time at which its next silence is too long."""
     if own[LAST] >= 0.0 and now > own[LAST]:
-        learn_gap(now - own[LAST], now, own, largest, found)
+        learn_gap(now - own[LAST], float(now), own, largest, found)
     own[LAST] = now
     return now + longest_usual(own, largest)
 

@@ -32,13 +32,16 @@ def explain(
 ) -> None:
     """Blame fields of anomalous rows and of those with evidence, and follow incidents.
 
-    ``as_evidence`` are the p-values (m,) that incidents are made of. Where the evidence that fields are stuck is enough for an incident, it blames these fields. What
-    is blamed in an anomaly does not depend on incidents.
+    ``as_evidence`` are the p-values (m,) that incidents are made of. Where the evidence that fields
+    are stuck is enough for an incident, it blames these fields. What is blamed in an anomaly does
+    not depend on incidents.
     """
     is_anomaly, stuck, steps = block.is_anomaly[at], layered.stuck, []
     if state.incidents is not None:
         when = block.times[at], block.now[at]
-        rows = Rows(as_evidence, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots, *when)
+        rows = Rows(
+            as_evidence, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots, *when
+        )
         steps = state.incidents.trace(rows, block.keys[at])
     if not (steps or is_anomaly.any()):
         return

@@ -145,6 +145,14 @@ class ScorerQueries:
         spans = () if state.history is None else state.history.names
         return names + [f"{name}, mean of {span}" for span in spans for name in names]
 
+    def dependences(self, fields: Sequence[str]) -> dict[str, list[str]]:
+        """Return the categories that each of the stream's fields depends on, for those with any."""
+        categories = self._state.categories
+        if categories is None or not categories.has_begun:
+            return {}
+        own, names = fields[len(fields) - categories.c :], categories.parents()[-len(fields) :]
+        return {field: [own[f] for f in of] for field, of in zip(fields, names, strict=True) if of}
+
     def category_codes(self) -> list[float]:
         """Return the categories that blame may name from now on, in ascending order."""
         state = self._state

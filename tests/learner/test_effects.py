@@ -103,3 +103,17 @@ def test_effects_of_numbers_that_do_not_depend_on_categories_come_and_go(seed):
     for some in np.array_split(rows, 80):
         assert np.isfinite(layer.take(some).units).all()
         layer.end_batch(2000.0, learning=True)
+
+
+def test_fields_depend_on_the_categories_that_tell_of_them():
+    rows = records(0)
+    rows[:, 3] = np.where(np.arange(N) % 10 < 9, rows[:, 1] % 2, rows[:, 3])
+    scorer = StreamScorer(OSLRAU(), n_categories=3)
+    assert scorer.dependences(["latency", "service", "cached", "region"]) == {}
+    scorer.process(rows)
+    found = scorer.dependences(["latency", "service", "cached", "region"])
+    assert found["latency"][:2] == ["service", "cached"]
+    assert found.get("region") == ["service"] or found.get("service") == ["region"]
+    alone = StreamScorer(OSLRAU(), n_categories=3)
+    alone.process(rows[:, 1:])
+    assert {*alone.dependences(["service", "cached", "region"])} <= {"service", "region"}

@@ -9,6 +9,7 @@ from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.settings import LearnerSettings, Settings, load_settings
 from faust_oslrau.app.settings.former import FORMER
 from faust_oslrau.learner import InvalidParameterError, StackedSPN
+from faust_oslrau.learner.categories.layer import MOST_FIELDS
 
 SASL = {
     "OSLRAU_SECURITY_PROTOCOL": "SASL_SSL",
@@ -294,3 +295,10 @@ def test_a_former_setting_is_answered_with_what_to_write_instead(name, tmp_path)
         named = f"environment variable {variable}" if environ else name
         assert str(failure.value).startswith(f"{named} is no longer a setting: {FORMER[name]}")
         assert "\n" not in str(failure.value)
+
+
+def test_more_categories_than_the_learner_takes_are_refused() -> None:
+    kinds = tuple((f"c{i:03}", "category") for i in range(MOST_FIELDS + 1))
+    assert Settings(kinds=kinds[1:])
+    with pytest.raises(SettingsError, match="kinds: expected at most 128 categories, got 129"):
+        Settings(kinds=kinds)
