@@ -9,26 +9,18 @@ from numpy.typing import ArrayLike
 
 from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density import components
-from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.errors import (
     InvalidInputError,
     InvalidParameterError,
     NotFittedError,
 )
+from faust_oslrau.learner.protocol import Predictive
 
 
-class DerivedQueries:
-    """Queries of a density that has ``score_samples`` and ``given_others``."""
+class DerivedQueries(Predictive):
+    """Queries of a density that has ``score_samples``, ``given_others`` and ``predictive``."""
 
     random_state: int = 0
-
-    def score_samples(self, X: ArrayLike) -> FloatArray:
-        """Log-density (m,) of each row."""
-        raise NotImplementedError
-
-    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return each field against the others of its row."""
-        raise NotImplementedError
 
     def contributions(self, X: ArrayLike) -> FloatArray:
         """Return -log p(x_i | the other fields) (m, d) in nats, NaN where x_i is missing."""
@@ -68,10 +60,6 @@ class DerivedQueries:
             raise InvalidParameterError(f"levels = {levels}: expected numbers in (0, 1)")
         rows = self._check(X)
         return components.conditional_quantiles(rows, wanted, lambda at: self.predictive(rows[at]))
-
-    def predictive(self, X: FloatArray, more: int = 0) -> Components:
-        """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
-        raise NotImplementedError
 
     def conditional_log_density(self, X: ArrayLike, given: Sequence[int]) -> FloatArray:
         """Log p(the other fields | the fields of index ``given``) (m,) in nats."""

@@ -26,15 +26,7 @@ GAUSSIAN_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
 class Comparison(NamedTuple):
     """Each field of k records given other fields of its record, (k, d) each.
 
-    Attributes
-    ----------
-    nats
-        -log p(x_i | the others), NaN where x_i is missing.
-    usual
-        The mean of ``nats`` if x_i agrees with the others: the entropy of a Gaussian with the
-        standard deviation ``deviation``.
-    expected, deviation
-        Mean and standard deviation of the field given the others.
+    As `blame.Blame` has them; ``nats`` are NaN where a value is missing.
     """
 
     nats: FloatArray
