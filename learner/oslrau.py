@@ -9,6 +9,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray
 
 from .algorithm.learning import learn, structure_bound
+from .algorithm.mixtures import FIRST_RECORDS, Sizes, add_mixtures, mixture_sizes
 from .algorithm.start import background_nodes, initial_network
 from .algorithm.tasks import LearningRule
 from .model import Model
@@ -18,6 +19,7 @@ from .parameters import require
 from .queries.density import Evaluation, NetworkDensity
 from .queries.scaling import Scaling
 from .state import MOST_RECORDS
+from .state_schema import Entry, read
 from .vector.lanes import padded
 
 MOST_NODES = 2**31 - 1
@@ -48,8 +50,10 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
     background
         Whether the mixture also has one Gaussian over all variables, which every record updates. It
         learns correlations from the start, and covers records that no component does. More than
-        128 variables are divided into blocks of neighbours, with a Gaussian each. The paper has
-        none.
+        128 variables are divided into blocks of neighbours, with a Gaussian each. Up to 128, two
+        mixtures join it after 480 records, in up to a third of the node budget: of Gaussians, and
+        of products of mixtures of each variable. Expectation-maximisation learns both from every
+        record. The paper has none.
     max_nodes
         Node budget, or None for no limit. A merge that would exceed it is not made. Where it is too
         short for one component, a network of d variables has some d + 3 nodes. The time for a
@@ -125,7 +129,7 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         background: bool = True,
         max_nodes: int | None = 2000,
         memory: float | None = None,
-        variance_floor: float = 1e-4,
+        variance_floor: float = 2e-5,
         structure_until: int | None = None,
         standardize: bool = True,
         random_state: int = 0,
@@ -210,12 +214,15 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         if self._network is None:
             return {}
         units = {"location": self._scaling.location, "scale": self._scaling.scale}
-        return units | pack_network(self._network)
+        return units | {"first": self._first} | pack_network(self._network)
 
     def _restore(self, arrays: Arrays) -> None:
         location, scale = arrays.pop("location", None), arrays.pop("scale", None)
         self._scaling = Scaling.of(location, scale)
-        self._network = unpack_network(len(self._scaling.scale), arrays, self.variance_floor)
+        d = len(self._scaling.scale)
+        first = {"first": arrays.pop("first", np.empty((d, 0)))}
+        (self._first,) = read(first, {"first": Entry(("d", "n"), nan=True)}, d=(d,))
+        self._network = unpack_network(d, arrays, self.variance_floor)
 
     def _start(self, d: int) -> tuple[Network, Scaling]:
         if self._network is None:
@@ -226,6 +233,7 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
                 d, components, self.variance_floor, background=self.background
             )
             self._scaling = Scaling(d) if self.standardize else Scaling.identity(d)
+            self._first = np.empty((d, 0))
         return self._network, self._scaling
 
     def _most_leaf_vars(self, d: int) -> int:
@@ -235,12 +243,26 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         fewest = d + 2 + background_nodes(d)  # with one component
         return MOST_NODES if self.max_nodes is None else max(self.max_nodes, fewest)
 
+    def _mixtures_due(self, d: int) -> Sizes:
+        """Return the sizes of the mixtures that the network is still to get."""
+        waits = self.n_records_ == self._first.shape[1] < FIRST_RECORDS
+        due = waits and self.background and self._grows()
+        return mixture_sizes(d, self._budget(d)) if due else Sizes(0, 0, 0)
+
+    def _collect(self, Z: FloatArray, due: Sizes) -> None:
+        """Keep the first records, and begin the mixtures with them."""
+        none = self._first[:, :0]
+        self._first = none if due.nodes(len(Z)) == 0 else np.hstack([self._first, Z])
+        if self._first.shape[1] >= FIRST_RECORDS:
+            add_mixtures(self._fitted(), self._first, due, self.variance_floor)
+            self._first = none
+
     def _grows(self) -> bool:
         return self.structure_until is None or self.n_records_ < self.structure_until
 
     def _stretch(self, remaining: int, size: int, scaled: bool) -> int:
         """Return how many rows one call of the kernel can learn by the same rule and scaling."""
-        if not scaled:
+        if not scaled or self._mixtures_due(self._fitted().n_variables).nodes(1) > 0:
             return min(size, remaining)
         if self.structure_until is None or not self._grows():
             return remaining
@@ -281,13 +303,14 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         values: FloatArray | None = None,
     ) -> None:
         """Learn the columns of ``Z`` (d, m); ``values`` are those of the nodes, if known."""
+        due = self._mixtures_due(network.n_variables)
         rule = LearningRule(
             self._grows(),
             float(self.corr_threshold),
             float(self.min_count),
             self._most_leaf_vars(network.n_variables),
             network.n_variables if self.merges_per_batch is None else self.merges_per_batch,
-            self._budget(network.n_variables),
+            self._budget(network.n_variables) - due.nodes(network.n_variables),
             np.inf if self.memory is None else float(self.memory),
             float(self.variance_floor),
         )
@@ -301,3 +324,4 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
             if done < Z.shape[1]:
                 values = None  # nodes move
                 network.reserve(*structure_bound(network.header))
+        self._collect(Z, due)

@@ -23,6 +23,7 @@ from faust_oslrau.learner.network.layout import (
 from faust_oslrau.learner.vector.blocks import copy_columns, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .expectation_maximisation import has_mixtures, update_mixtures
 from .pruning import SPARE, forget, prune
 from .structure_update import oslrau
 from .tasks import TASK_FIELDS, LearningRule, MiniBatch
@@ -59,13 +60,18 @@ def learn(
             prune(pools, rule.max_nodes - rule.max_nodes // SPARE)
         # Rows are sent to children by the children's values, so that the root's is not needed.
         # Only a sum evaluates its univariate leaves: with one variable the root must take part.
-        end = pools.header[ROOT] if Z.shape[0] > 1 else NIL
+        # Mixtures learn by their shares in the root.
+        mixtures = has_mixtures(pools)
+        end = pools.header[ROOT] if Z.shape[0] > 1 and not mixtures else NIL
         if not evaluated:
             evaluate(pools, block, m, values, value_rows, end)
         segments = np.empty(m * (deepest(Z.shape[0]) + 1), np.int64)
         for i in range(m):
             segments[i] = i
-        oslrau(pools, MiniBatch(block, values, segments, m, complete), tasks, rule)
+        batch = MiniBatch(block, values, segments, m, complete)
+        if mixtures:
+            update_mixtures(pools, batch, rule.variance_floor)
+        oslrau(pools, batch, tasks, rule)
         start += m
     return start
 
