@@ -286,7 +286,7 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
     def _is_known(self, rows: FloatArray, evaluation: Evaluation, size: int) -> bool:
         """Return whether learning ``rows`` in one mini-batch would start with this evaluation."""
         return (
-            len(rows) <= size
+            1 < len(rows) <= size  # the evaluation of a single one has no whole lanes
             and self.memory is None  # with one, learning begins by forgetting
             and self._scaling.is_complete
             and evaluation.network is self._network
@@ -319,7 +319,8 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         while done < Z.shape[1]:
             evaluated = values is not None
             if values is None:
-                values = np.empty((len(network.nodes), padded(min(batch_size, Z.shape[1]))))
+                columns = max(min(batch_size, Z.shape[1]), 1 + self.background)
+                values = np.empty((len(network.nodes), padded(columns)))
             done = learn(network.pools, Z, values, done, batch_size, complete, evaluated, rule)
             if done < Z.shape[1]:
                 values = None  # nodes move

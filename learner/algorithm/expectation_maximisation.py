@@ -63,7 +63,7 @@ def update_mixtures(pools: Pools, batch: MiniBatch, variance_floor: float) -> No
     which each part has one.
     """
     nodes, edges, m = pools.nodes, pools.edges, batch.m
-    root, rest, shares = pools.header[ROOT], 1.0, np.zeros((2, padded(m)))
+    root, rest, shares = pools.header[ROOT], 1.0, np.zeros((2, padded(max(m, 2))))
     grown = total = total_weight(pools, root)
     edge = nodes[root]["first_edge"]
     while edge != NIL:

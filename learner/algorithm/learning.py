@@ -45,11 +45,11 @@ def learn(
     It learns in mini-batches, and stops before one that might overrun a pool, so that the caller
     can make room. ``complete`` says that no value is missing. ``values`` (nodes, >= batch_size) is
     scratch, unless ``evaluated`` says that it holds the log-densities of the nodes for the only
-    mini-batch.
+    mini-batch. With mixtures, it has columns for whole lanes even if ``batch_size`` is 1.
     """
-    block = new_block(Z.shape[0], batch_size)
+    block = new_block(Z.shape[0], max(batch_size, 2))
     tasks = np.empty((len(pools.nodes), TASK_FIELDS), np.int64)
-    value_rows = np.arange(len(values) if batch_size > 1 else 0)
+    value_rows = np.arange(len(values))
     while start < Z.shape[1]:
         if rule.grow and not has_room(pools):
             return start
@@ -64,7 +64,8 @@ def learn(
         mixtures = has_mixtures(pools)
         end = pools.header[ROOT] if Z.shape[0] > 1 and not mixtures else NIL
         if not evaluated:
-            evaluate(pools, block, m, values, value_rows, end)
+            wide = max(m, 2) if mixtures else m  # which learn in whole lanes
+            evaluate(pools, block, wide, values, value_rows, end)
         segments = np.empty(m * (deepest(Z.shape[0]) + 1), np.int64)
         for i in range(m):
             segments[i] = i

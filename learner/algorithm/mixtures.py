@@ -113,8 +113,10 @@ class Factor(NamedTuple):
         mean, variance, n = values, np.full(len(values), LEAST_VARIANCE), counts * 1.0
         if len(values) > most:
             mean, variance, n = atoms_and_quantiles(values, counts, most, most)
-        weight = WEIGHT_PRIOR * n / n.sum()
-        return cls(weight[None], np.ones((1, len(n))), mean[None], variance[None])
+        # the widest one first: a sum measures the others by it
+        order = np.argsort(-variance, kind="stable")
+        weight, ones = WEIGHT_PRIOR * n / n.sum(), np.ones((1, len(n)))
+        return cls(weight[None, order], ones, mean[None, order], variance[None, order])
 
     def log_density(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return log-densities (m, K) of values, and the leaves' shares (m, K, J) in them."""
