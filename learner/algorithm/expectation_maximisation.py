@@ -21,9 +21,19 @@ from faust_oslrau.learner.network.layout import (
     SUM,
     Pools,
 )
-from faust_oslrau.learner.network.leaves import refresh_leaf, refresh_multivariate
+from faust_oslrau.learner.network.leaves import gaussian, refresh_leaf, refresh_multivariate
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import WIDTH, choose, fma, load, padded, spread, store
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    Value,
+    aligned_stack,
+    choose,
+    fma,
+    load,
+    padded,
+    spread,
+    store,
+)
 from faust_oslrau.learner.vector.math import exp_bounded
 
 from .moments import multiply_pairs
@@ -165,32 +175,36 @@ def update_shared_leaf(
 
     Its share of a record is its share in the parent's density, of what ``shares[0]`` has.
     """
+    aligned_stack()
     nodes, Z, values, m = pools.nodes, batch.Z, batch.values, batch.m
     variable, at = nodes[leaf]["scope"], nodes[leaf]["mean"]
-    count, first, sums = spread(0.0), spread(0.0), np.empty((2, WIDTH))
+    precision, log_norm = nodes[leaf]["precision"], nodes[leaf]["log_norm"]
+    count, first, second = spread(0.0), spread(0.0), spread(0.0)
     for r in range(0, m, WIDTH):
-        dx, share = load(Z, variable, r) - at, load(shares, 0, r)
-        ahead = load(values, leaf, r) - load(values, parent, r)
+        x, share = load(Z, variable, r), load(shares, 0, r)
+        dx, ahead = x - at, gaussian(x, at, precision, log_norm) - load(values, parent, r)
         share = choose(share > 0.0, exp_bounded(ahead) * share * weight, 0.0)
         share = choose(dx == dx, share, 0.0)
-        store(shares, 1, r, share)
-        count = count + share
-        first = choose(share > 0.0, fma(share, dx, first), first)
-    store(sums, 0, 0, count)
-    store(sums, 1, 0, first)
-    learned, n = sums[0].sum(), nodes[leaf]["observed"]
-    if not learned > 0.0:
-        return 0.0
-    shift, squares = sums[1].sum() / (n + learned), spread(0.0)
-    for r in range(0, m, WIDTH):
-        dx, share = load(Z, variable, r) - (at + shift), load(shares, 1, r)
-        squares = choose(share > 0.0, fma(share * dx, dx, squares), squares)
-    store(sums, 0, 0, squares)
+        dx = choose(share > 0.0, dx, 0.0)
+        count, first = count + share, fma(share, dx, first)
+        second = fma(share * dx, dx, second)
+    learned, total, squares = add_up(count), add_up(first), add_up(second)
+    n = nodes[leaf]["observed"]
+    shift = total / (n + learned)
+    about = squares + shift * (shift * learned - 2.0 * total)  # the new mean
     before = n * (nodes[leaf]["variance"] + shift * shift)
     nodes[leaf]["mean"] = at + shift
-    nodes[leaf]["variance"] = (before + sums[0].sum()) / (n + learned)
+    nodes[leaf]["variance"] = (before + max(about, 0.0)) / (n + learned)
     nodes[leaf]["observed"] = n + learned
-    return float(learned)
+    return learned
+
+
+@kernel
+def add_up(lanes: Value) -> float:
+    """Sum of the numbers of all lanes."""
+    numbers = np.empty((1, WIDTH))
+    store(numbers, 0, 0, lanes)
+    return float(numbers[0].sum())
 
 
 @kernel

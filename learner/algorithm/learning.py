@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from faust_oslrau.learner.network.block_evaluation import rows_of_nodes
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (
     EDGES_TOP,
@@ -49,7 +50,6 @@ def learn(
     """
     block = new_block(Z.shape[0], max(batch_size, 2))
     tasks = np.empty((len(pools.nodes), TASK_FIELDS), np.int64)
-    value_rows = np.arange(len(values))
     while start < Z.shape[1]:
         if rule.grow and not has_room(pools):
             return start
@@ -65,6 +65,7 @@ def learn(
         end = pools.header[ROOT] if Z.shape[0] > 1 and not mixtures else NIL
         if not evaluated:
             wide = max(m, 2) if mixtures else m  # which learn in whole lanes
+            value_rows = rows_of_nodes(pools, len(values))
             evaluate(pools, block, wide, values, value_rows, end)
         segments = np.empty(m * (deepest(Z.shape[0]) + 1), np.int64)
         for i in range(m):

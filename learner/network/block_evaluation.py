@@ -31,7 +31,7 @@ from faust_oslrau.learner.vector.log_sums import (
 )
 from faust_oslrau.learner.vector.math import exp_bounded, log_positive
 
-from .layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Pools, deepest
+from .layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Pools, deepest
 from .leaves import evaluate_leaf, evaluate_multivariate, gaussian
 
 MANY = 8
@@ -105,6 +105,30 @@ def evaluate_rows(
             path[level, 1] = edge = following
         i = edges[edge]["child"]
         level += 1
+
+
+@kernel
+def rows_of_nodes(pools: Pools, n: int) -> Array:
+    """Return value rows with one for each of ``n`` nodes, its index, where learning needs it.
+
+    It does not need those of leaves in mixtures of single variables below a product, which are as
+    soon computed as loaded.
+    """
+    header, nodes, edges = pools.header, pools.nodes, pools.edges
+    value_rows, terms = np.arange(n), np.empty((MOST_TERMS, 4))
+    i = header[FIRST]
+    while i != NIL:
+        place = nodes[i]["first_edge"] if nodes[i]["kind"] == PRODUCT else NIL
+        while place != NIL:
+            child = edges[place]["child"]
+            if nodes[child]["kind"] == SUM and list_terms(child, nodes, edges, terms) > 0:
+                edge = nodes[child]["first_edge"]
+                while edge != NIL:
+                    value_rows[edges[edge]["child"]] = NIL
+                    edge = edges[edge]["next"]
+            place = edges[place]["next"]
+        i = nodes[i]["next"]
+    return value_rows
 
 
 @kernel
