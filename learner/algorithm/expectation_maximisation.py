@@ -42,6 +42,13 @@ from .tasks import MiniBatch
 LEAST_SHARE = 1e-3
 """Smaller shares of a record in a component are not learned."""
 
+LATEST = 512.0
+"""Records that the shares of mixtures in the root follow. Shares of all records would be closer to
+those with which the mixtures began."""
+
+COST = 0.05
+"""Share of each record that a mixture has to give up, so that one that adds little has none."""
+
 LEAST_REST = 1e-9
 """Least share of the grown components in the root."""
 
@@ -69,8 +76,8 @@ def update_mixtures(pools: Pools, batch: MiniBatch, variance_floor: float) -> No
     """Let all mixtures learn a mini-batch that is evaluated, the root included.
 
     Weights of grown components are counts of records; those of mixtures are multiples of their sum,
-    such that the share of each mixture is its mean share of all records, with three made-up ones of
-    which each part has one.
+    such that the share of each mixture is its mean share of records: of all that it has learned,
+    with three made-up ones of which each part has one, and later of some `LATEST`.
     """
     nodes, edges, m = pools.nodes, pools.edges, batch.m
     root, rest, shares = pools.header[ROOT], 1.0, np.zeros((2, padded(max(m, 2))))
@@ -80,9 +87,10 @@ def update_mixtures(pools: Pools, batch: MiniBatch, variance_floor: float) -> No
         child = edges[edge]["child"]
         if is_mixture(pools, child):
             grown -= edges[edge]["weight"]
-            share, n = edges[edge]["weight"] / total, nodes[child]["count"]
+            share, n = edges[edge]["weight"] / total, min(nodes[child]["count"], LATEST)
             learned = posterior(batch, child, root, share, 0.0, shares)
-            edges[edge]["weight"] = (share * n + learned) / (n + m)
+            share = (share * n + learned - COST * m) / (n + m)
+            edges[edge]["weight"] = max(share, LEAST_SHARE)
             rest -= edges[edge]["weight"]
             update_mixture(pools, batch, child, shares, variance_floor)
         edge = edges[edge]["next"]

@@ -30,7 +30,7 @@ from faust_oslrau.learner.network.leaves import refresh_leaf, refresh_multivaria
 from faust_oslrau.learner.network.structure import Network
 
 from .expectation_maximisation import total_weight
-from .start import WIDEST_BACKGROUND
+from .start import background_blocks
 
 FIRST_RECORDS = 480
 """Records that the mixtures begin with: five mini-batches of a stream, of which a few are held
@@ -77,7 +77,7 @@ class Sizes(NamedTuple):
 
 def mixture_sizes(d: int, max_nodes: int) -> Sizes:
     """Return the sizes of the mixtures in a network of at most ``max_nodes`` nodes."""
-    if d > WIDEST_BACKGROUND:
+    if len(background_blocks(d)) > 1:
         return Sizes(0, 0, 0)
     room = min(max_nodes // BUDGET_SHARE, MOST_NODES)
     parameters = (d + 1) * (d + 2) // 2
