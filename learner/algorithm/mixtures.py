@@ -94,14 +94,14 @@ class Factor(NamedTuple):
     ----------
     weight
         Weights of the leaves, which add up to the records of a product and more (K, J).
-    count
+    records
         Records of each leaf, and one (K, J).
     mean, variance
         Parameters of the leaves (K, J).
     """
 
     weight: FloatArray
-    count: FloatArray
+    records: FloatArray
     mean: FloatArray
     variance: FloatArray
 
@@ -135,10 +135,10 @@ class Factor(NamedTuple):
         """Return what follows from values and the leaves' shares (m, K, J) of their records."""
         dx = np.nan_to_num(z)[:, None, None] - self.mean
         learned = shares.sum(axis=0)
-        count = self.count + learned
+        count = self.records + learned
         shift = (shares * dx).sum(axis=0) / count
         squares = (shares * (dx - shift) ** 2).sum(axis=0)
-        variance = (squares + self.count * (self.variance + shift**2)) / count
+        variance = (squares + self.records * (self.variance + shift**2)) / count
         return Factor(self.weight + learned, count, self.mean + shift, variance)
 
 
@@ -208,9 +208,7 @@ def add_gaussians(network: Network, mixture: GaussianMixture, variance_floor: fl
     pools, d = network.pools, network.n_variables
     leaves, pairs = [], np.tri(d, k=-1)
     covariances = mixture.covariances(mixture.gaussians.mean)
-    for n, mean, covariance in zip(
-        mixture.count, mixture.gaussians.mean, covariances, strict=True
-    ):
+    for n, mean, covariance in zip(mixture.count, mixture.gaussians.mean, covariances, strict=True):
         leaf = new_node(pools, MULTIVARIATE_LEAF, 0, d, network.root)
         start = take_statistics(pools, statistics_length(MULTIVARIATE_LEAF, d))
         network.nodes[leaf]["stats"], network.nodes[leaf]["count"] = start, n
@@ -231,7 +229,7 @@ def add_products(
         sums = []
         for v, factor in enumerate(factors):
             leaves = [new_node(pools, LEAF, v, 1, NIL) for _ in range(factor.mean.shape[1])]
-            nodes["observed"][leaves] = factor.count[k]
+            nodes["observed"][leaves] = factor.records[k]
             nodes["mean"][leaves], nodes["variance"][leaves] = factor.mean[k], factor.variance[k]
             for leaf in leaves:
                 refresh_leaf(leaf, nodes, variance_floor)

@@ -145,7 +145,8 @@ class Network:
     def evaluate(self, Z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Return the log-densities (m,) of the columns, and those of nodes (nodes, >= m).
 
-        The latter are all that learning needs, and None unless all columns fit into one block and no value is missing.
+        The latter are all that learning needs, and None unless all columns fit into one block and
+        no value is missing.
         """
         n_nodes = int(self.header[NODES_TOP])
         if Z.shape[1] <= rows_per_block(n_nodes) and not np.isnan(Z).any():

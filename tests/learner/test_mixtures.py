@@ -153,7 +153,7 @@ def test_a_product_begins_with_the_mean_and_variance_of_its_records():
     z = np.random.default_rng(0).normal(3.0, 2.0, size=100)
     first = Factor.of_values(z, 1)
     found = first.learned(z, first.log_density(z)[1])
-    assert found.count[0] == pytest.approx(101)
+    assert found.records[0] == pytest.approx(101)
     assert found.mean[0] == pytest.approx(z.mean())  # the leaf counts as one record with this mean
     assert found.variance[0] == pytest.approx(z.var())
 
