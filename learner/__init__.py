@@ -10,9 +10,10 @@ from .errors import (
     NotFittedError,
     StateError,
 )
+from .layered import NetworkLearner
 from .network.structure import Network
 from .oslrau import OSLRAU
-from .protocol import Learner, NetworkLearner
+from .protocol import Learner
 from .scoring.blame import Blame
 from .scoring.block import ChangedRate, Forecast, RateChange, ScoredBlock, Silence, SilentEntity
 from .scoring.drift import Change

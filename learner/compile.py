@@ -53,6 +53,7 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
     new = partial(StreamScorer, alarm_rate=0.1, incidents=IncidentParameters())
     compile_scorer(new(model, transforms={0: "count"}))
     compile_scorer(new(kind(), max_entities=8, forecasting=True))
+    compile_scorer(new(kind(), n_categories=2))
     timed = partial(new, seasons="UTC", silences=True, rates=60.0)
     compile_scorer(timed(kind(), history=("10",), forecasting=True))
     rows = _rows(WIDE)

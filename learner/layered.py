@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from .oslrau import OSLRAU
 from .parameters import Parameters
 from .stacked import StackedSPN
 from .state import pack, record_count, unpack
-from .state_schema import check_types
+from .state_schema import check_types, expect
 
-Network = OSLRAU | StackedSPN
+NetworkLearner = OSLRAU | StackedSPN
+"""A learner whose density is a network of nodes, with its size and its drawings."""
 
 
 class Layer(Protocol):
@@ -34,19 +35,10 @@ class LayeredDensity(Parameters, Generic[L]):
 
     Its hyper-parameters are those of the layer, whole numbers all, and the ``learner``, whose
     hyper-parameters the network has; None for ``OSLRAU()``.
-
-    Attributes
-    ----------
-    state_kind
-        What the state says that it is of.
-    n_records_
-        Records learned so far.
     """
 
-    state_kind: ClassVar[str]
-    n_records_: int = 0
-    learner: Network | None
-    _fitted: tuple[Network, L] | None = None
+    learner: NetworkLearner | None
+    _fitted: tuple[NetworkLearner, L] | None = None
     _width: int | None = None
 
     def check_parameters(self) -> None:
@@ -54,7 +46,7 @@ class LayeredDensity(Parameters, Generic[L]):
         self._begun()
 
     @property
-    def learner_(self) -> Network:
+    def learner_(self) -> NetworkLearner:
         """The network; NotFittedError before the first mini-batch."""
         return self._known()[0]
 
@@ -82,8 +74,8 @@ class LayeredDensity(Parameters, Generic[L]):
             check_types(values, {"n_fields": (int, type(None)), **dict.fromkeys(own, (int,))})
             model = cls().set_params(learner=network.untrained(), **own)
             model.n_records_, model._width = record_count(values["n_records"]), values["n_fields"]
-            if (model._width is not None) != (network.n_records_ > 0):
-                raise StateError("state: expected a network that knows as much as its layer")
+            both = (model._width is not None) == (network.n_records_ > 0)
+            expect(both, "a network that knows as much as its layer")
             layer = model._begun()[1]
             if model._width is not None:
                 columns = model._restore(layer, arrays, model._width)
@@ -100,12 +92,12 @@ class LayeredDensity(Parameters, Generic[L]):
         del own["learner"]
         return own
 
-    def _begun(self) -> tuple[Network, L]:
+    def _begun(self) -> tuple[NetworkLearner, L]:
         learner = OSLRAU() if self.learner is None else self.learner.untrained()
         learner.check_parameters()
         return learner, self._new_layer()
 
-    def _known(self) -> tuple[Network, L]:
+    def _known(self) -> tuple[NetworkLearner, L]:
         if self._fitted is None:
             raise NotFittedError
         return self._fitted

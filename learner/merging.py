@@ -110,17 +110,7 @@ def _without_past(scorer: StreamScorer) -> tuple[dict[str, Any], Arrays]:
 
 
 def merge_oslrau(models: Sequence[OSLRAU]) -> OSLRAU:
-    """Return the mixture of models that have learned records, each weighted by these.
-
-    A record's density is the weighted mean of its densities by the models. The mixture is a network
-    in units of the model with the most records, and learns on with the parameters of that one. The
-    floors of variances are in these units, too.
-
-    Raises
-    ------
-    InvalidInputError
-        A field was never observed in a model, or they have different numbers of fields.
-    """
+    """Return the mixture of models that have learned records, as `merge_models` does."""
     read = [unpack(model.to_bytes(), "OSLRAU") for model in models]
     largest = int(np.argmax([model.n_records_ for model in models]))
     values, units = read[largest]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -17,22 +17,7 @@ Evaluated = TypeVar("Evaluated")
 
 
 class Model(Parameters, Generic[Evaluated]):
-    """A density that learns a stream of records.
-
-    Attributes
-    ----------
-    state_kind
-        What the state says that it is of.
-    n_records_
-        Records learned so far.
-    """
-
-    state_kind: ClassVar[str]
-    n_records_: int = 0
-
-    def check_parameters(self) -> None:
-        """Raise InvalidParameterError for a hyper-parameter outside its range."""
-        raise NotImplementedError
+    """A density that learns a stream of records."""
 
     def partial_fit(
         self,

@@ -15,15 +15,12 @@ from .algorithm.tasks import LearningRule
 from .model import Model
 from .network.packing import pack_network, unpack_network
 from .network.structure import Network
-from .parameters import require
+from .parameters import MOST_NODES, require
 from .queries.density import Evaluation, NetworkDensity
-from .queries.scaling import Scaling
+from .queries.scaling import UNITS, Scaling
 from .state import MOST_RECORDS
 from .state_schema import Entry, read
 from .vector.lanes import padded
-
-MOST_NODES = 2**31 - 1
-"""Node budget of a model without one, and upper bound of hyper-parameters that are counts."""
 
 
 class OSLRAU(NetworkDensity, Model[Evaluation]):
@@ -189,11 +186,6 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         require(0 <= self.variance_floor < 1, "variance_floor", self.variance_floor, "in [0, 1)")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
 
-    def _check_count(self, name: str, least: int, most: int, may_be_none: bool) -> None:
-        value = getattr(self, name)
-        valid = may_be_none if value is None else least <= value <= most
-        require(valid, name, value, f"{least} to {most}{', or None' if may_be_none else ''}")
-
     def _learn_rows(self, rows: FloatArray, batch_size: int, evaluation: Evaluation | None) -> None:
         network, scaling = self._start(rows.shape[1])
         if evaluation is not None and self._is_known(rows, evaluation, batch_size):
@@ -217,12 +209,12 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         return units | {"first": self._first} | pack_network(self._network)
 
     def _restore(self, arrays: Arrays) -> None:
-        location, scale = arrays.pop("location", None), arrays.pop("scale", None)
-        self._scaling = Scaling.of(location, scale)
-        d = len(self._scaling.scale)
-        first = {"first": arrays.pop("first", np.empty((d, 0)))}
+        self._scaling = Scaling.of_state(arrays)
+        d, none = len(self._scaling.scale), np.empty((len(self._scaling.scale), 0))
+        first = {"first": arrays.get("first", none)}
         (self._first,) = read(first, {"first": Entry(("d", "n"), nan=True)}, d=(d,))
-        self._network = unpack_network(d, arrays, self.variance_floor)
+        packed = {name: array for name, array in arrays.items() if name not in (*UNITS, "first")}
+        self._network = unpack_network(d, packed, self.variance_floor)
 
     def _start(self, d: int) -> tuple[Network, Scaling]:
         if self._network is None:
@@ -296,11 +288,7 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         )
 
     def _learn(
-        self,
-        network: Network,
-        Z: FloatArray,
-        batch_size: int,
-        values: FloatArray | None = None,
+        self, network: Network, Z: FloatArray, batch_size: int, values: FloatArray | None = None
     ) -> None:
         """Learn the columns of ``Z`` (d, m); ``values`` are those of the nodes, if known."""
         due = self._mixtures_due(network.n_variables)

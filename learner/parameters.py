@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .errors import InvalidParameterError
 
+MOST_NODES = 2**31 - 1
+"""Node budget of a model without one, and upper bound of hyper-parameters that are counts."""
+
 
 class Parameters:
-    """An estimator whose hyper-parameters are the arguments of its constructor."""
+    """An estimator whose hyper-parameters are the arguments of its constructor.
+
+    Attributes
+    ----------
+    state_kind
+        What the state says that it is of.
+    n_records_
+        Records learned so far.
+    """
+
+    state_kind: ClassVar[str]
+    n_records_: int = 0
+
+    def check_parameters(self) -> None:
+        """Raise InvalidParameterError for a hyper-parameter outside its range."""
+        raise NotImplementedError
+
+    def _check_count(self, name: str, least: int, most: int, may_be_none: bool = False) -> None:
+        value = getattr(self, name)
+        valid = may_be_none if value is None else least <= value <= most
+        require(valid, name, value, f"{least} to {most}{', or None' if may_be_none else ''}")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the hyper-parameters by name, as in scikit-learn.

@@ -1,10 +1,13 @@
-"""The interfaces of a learner: what scores need of it, and of densities of rows; what shows it."""
+"""The interfaces of a learner: what scores need of it, and of densities of rows.
+
+And rows as a layer before it gives them on.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +15,26 @@ from numpy.typing import ArrayLike
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.density import components
 from faust_oslrau.learner.density.components import Components
+
+
+class InUnits(NamedTuple):
+    """Rows in units that differ from record to record.
+
+    Attributes
+    ----------
+    rows
+        The rows (m, d) in these units; missing values stay missing.
+    log_jacobian
+        Sum (m,) of the logarithms of the observed fields' slopes.
+    units
+        Of each value. Those of an hour (m, d, 2) are shift and ratio: a value is the shift plus the
+        ratio times the one here. Those of an entity (m, d, 3) are location, scale and degrees of
+        freedom, as `levels.predict` has them; in them, rows are about standard Gaussian.
+    """
+
+    rows: FloatArray
+    log_jacobian: FloatArray
+    units: FloatArray
 
 
 class Measured(Protocol):
@@ -122,68 +145,22 @@ class Learner(Density, Protocol):
         """Restore what ``to_bytes`` wrote; StateError for anything else."""
 
 
-class NetworkLearner(Learner, Protocol):
-    """A learner whose density is a network of nodes, with its size and its drawings."""
-
-    @property
-    def n_nodes_(self) -> int:
-        """Number of sum, product and leaf nodes, each counted once."""
-
-    @property
-    def node_counts_(self) -> dict[str, int]:
-        """Number of nodes by kind: sum, product, leaf, multivariate_leaf."""
-
-    @property
-    def n_edges_(self) -> int:
-        """Number of edges."""
-
-    @property
-    def n_parameters_(self) -> int:
-        """Number of free parameters."""
-
-    @property
-    def depth_(self) -> int:
-        """Nodes on the longest path from the root to a leaf."""
-
-    @property
-    def structure_changes_(self) -> dict[str, int]:
-        """Number of structure changes so far, by what they made: see `OSLRAU`."""
-
-    def to_dot(self, names: Sequence[str] | None = None) -> str:
-        """Write the structure in Graphviz's language, with the fields' names if given."""
-
-    def outline(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the structure as columns of plain numbers, for programs that draw it."""
-
-
 Which = Mask | IntArray | slice
 """Some of several rows."""
 
 D = TypeVar("D", bound=Comparable)
 
 
-class RowDensities(ABC):
-    """A `Comparable` where each of k rows has a density of its own; it takes k rows."""
+class RowDensities(Comparable):
+    """A density where each of k rows has one of its own; it takes k rows."""
 
     @abstractmethod
     def of(self, which: Which) -> Self:
         """Return the densities of some of the rows."""
 
-    @abstractmethod
-    def score_samples(self, X: ArrayLike) -> FloatArray:
-        """Log-density (k,) of each row in nats."""
 
-    @abstractmethod
-    def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Compare each field with the others of its row: see `Learner.given_others`."""
-
-
-class RowPredictives(RowDensities):
+class RowPredictives(RowDensities, Predictive):
     """A `Predictive` where each of k rows has a density of its own; it takes k rows."""
-
-    @abstractmethod
-    def predictive(self, X: FloatArray, more: int = 0) -> Components:
-        """Return the Gaussians of the missing fields of rows: see `Predictive.predictive`."""
 
     def conditional_quantiles(
         self, X: ArrayLike, levels: Sequence[float]

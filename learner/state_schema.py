@@ -34,6 +34,8 @@ class Entry(NamedTuple):
         Its type, as `state` has it.
     nan
         Whether numbers may be missing.
+    new
+        A row of a slot of which nothing is known yet, where there is one for each slot.
     """
 
     shape: tuple[int | str, ...]
@@ -41,6 +43,12 @@ class Entry(NamedTuple):
     most: ArrayLike = LARGEST
     dtype: str = "<f8"
     nan: bool = False
+    new: ArrayLike = 0.0
+
+    @property
+    def is_of_flags(self) -> bool:
+        """Whether the array stands for booleans."""
+        return self.dtype == "|u1" and self.most == 1
 
 
 def counts(*shape: int | str, most: int = MOST_RECORDS - 1) -> Entry:
@@ -51,6 +59,12 @@ def counts(*shape: int | str, most: int = MOST_RECORDS - 1) -> Entry:
 def flags(*shape: int | str) -> Entry:
     """Return an entry of zeros and ones."""
     return Entry(shape, 0, 1, "|u1")
+
+
+def expect(valid: bool | np.bool_, what: str) -> None:
+    """Raise StateError unless ``valid``; ``what`` names what is expected of a state."""
+    if not valid:
+        raise StateError(f"state: expected {what}")
 
 
 def check_types(values: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]) -> None:
@@ -67,11 +81,11 @@ def read(
     schema: Mapping[str, Entry],
     prefix: str = "",
     **sizes: int | Container[int],
-) -> list[NDArray[Any]]:
+) -> list[Any]:
     """Return the arrays of a schema in its order; StateError if one is not what it has to be.
 
-    ``sizes`` are those that named dimensions may have, any if none are given. The names of the
-    arrays begin with ``prefix``.
+    Flags come as booleans, and arrays of one number as this number. ``sizes`` are those that named
+    dimensions may have, any if none are given. The names of the arrays begin with ``prefix``.
     """
     found, known = [], dict(sizes)
     for name, entry in schema.items():
@@ -85,7 +99,8 @@ def read(
                 raise StateError(f"{expected} where {dimension} = {allowed}, got {_kind(array)}")
             known[str(dimension)] = size
         _check_range(array, entry, prefix + name)
-        found.append(array)
+        value = array.astype(np.bool_) if entry.is_of_flags else array
+        found.append(value.item() if entry.shape == (1,) else value)
     return found
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from enum import StrEnum
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,9 @@ from .times import as_time
 
 MOST_CONTENTS = 4096
 """Fields of a record that are looked at: one with more is likely a list."""
+
+FEW = 100
+"""One in so many that have a field, or contents of another type, counts; fewer are mistakes."""
 
 MANY = 20
 """Contents of each value, on average, from which on the values come again."""
@@ -43,6 +46,8 @@ send, and there is hardly any other number so large."""
 _MOST_BACK = 0.01
 _EARLIEST = 978_307_200_000
 """2001 in milliseconds: smaller numbers are hardly ever times."""
+# "id" as a word of its own, at the end of a name such as user.id, user_id or userId
+_IDENTIFIER = re.compile(r"(?:^|[^A-Za-z])[Ii][Dd]$|(?<=[a-z])I[dD]$")
 
 
 class Kind(StrEnum):
@@ -77,6 +82,10 @@ class Column(NamedTuple):
         How many different contents it has, and their entropy in nats; 0 where they do not count.
     may_name_entity
         Whether its values come again often enough for them to be entities.
+    n
+        How many of the records have it.
+    is_mixed
+        Whether at least a hundredth of its contents are no numbers, but most are.
     numbers
         Its numbers (n,), empty for another kind.
     """
@@ -89,25 +98,46 @@ class Column(NamedTuple):
     n_values: int = 0
     entropy: float = 0.0
     may_name_entity: bool = False
+    n: int = 0
+    is_mixed: bool = False
     numbers: NDArray[np.float64] = np.empty(0)
 
 
 def columns_of(
-    documents: Iterable[JsonObject], times: Iterable[int | None] | None = None
+    documents: Sequence[JsonObject],
+    times: Sequence[int | None] | None = None,
+    keys: Sequence[bytes | None] | None = None,
 ) -> list[Column]:
     """Return the fields that at least a hundredth of the documents have, by name.
 
-    ``times`` are those of the documents, in milliseconds.
+    ``times`` are those of the documents, in milliseconds, and ``keys`` those of their records.
+    Numbers that only grow for each key, or for each value of a category, are those of a counter.
     """
-    found: dict[str, tuple[list[object], list[int | None]]] = {}
-    n = 0
-    for document, time in zip(documents, repeat(None) if times is None else times, strict=False):
-        n += 1
+    found: dict[str, tuple[list[object], list[int]]] = {}
+    for i, document in enumerate(documents):
         for name in fields_with(document, _is_content, MOST_CONTENTS) or ():
-            contents, of = found.setdefault(name, ([], []))
+            contents, places = found.setdefault(name, ([], []))
             contents.append(find(document, name))
-            of.append(time)
-    return [column_of(name, *of) for name, of in sorted(found.items()) if len(of[0]) * 100 >= n]
+            places.append(i)
+    found = {name: of for name, of in sorted(found.items()) if len(of[0]) * FEW >= len(documents)}
+    columns = [
+        column_of(name, contents, times and [times[i] for i in places])._replace(n=len(places))
+        for name, (contents, places) in found.items()
+    ]
+    by: list[Sequence[object]] = [] if keys is None else [keys]
+    by += [
+        contents
+        for column, (contents, _) in zip(columns, found.values(), strict=True)
+        if column.kind == Kind.CATEGORY and len(contents) == len(documents)
+    ]
+    return [
+        Column(column.name, Kind.IGNORED, "only grows for each of several")
+        if any(
+            len(each) == len(column.numbers) and _grows_within(each, column.numbers) for each in by
+        )
+        else column
+        for column in columns
+    ]
 
 
 def column_of(
@@ -127,7 +157,9 @@ def column_of(
         return Column(name, Kind.IGNORED, "hardly any number or text")
     if times is not None and _are_near(contents, times):
         return Column(name, Kind.IGNORED, "times", is_time=True)
-    return _of_numbers(name, np.array(numbers, np.float64))
+    column = _of_numbers(name, np.array(numbers, np.float64))
+    n_others = len(contents) - len(numbers)
+    return column._replace(is_mixed=n_others * FEW >= len(contents) > len(numbers))
 
 
 def _of_texts(name: str, texts: Sequence[str]) -> Column:
@@ -156,11 +188,15 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     rises = len(x) > MANY and np.mean(after < before) <= _MOST_BACK
     if rises and _are_times(x.tolist()):
         return Column(name, Kind.IGNORED, "times", is_time=True)
-    if rises and np.mean(after > before) >= 1 - 2 * _MOST_BACK:
+    if rises and _grows(before, after):
         return Column(name, Kind.IGNORED, "only grows")
     values, counts = np.unique(x, return_counts=True)
-    if len(values) * MANY <= len(x):
-        whole = bool((values == np.floor(values)).all())
+    comes_again, whole = len(values) * MANY <= len(x), bool((values == np.floor(values)).all())
+    if whole and _IDENTIFIER.search(name):
+        if comes_again:
+            return _category(name, f"{len(values):,} identifiers", counts, is_plain=False)
+        return Column(name, Kind.IGNORED, "identifiers, by their name")
+    if comes_again:
         if len(values) == 2 and len(x) >= SURE:
             return _category(name, "two different numbers", counts, is_plain=False)
         if whole and values[0] > 0 and _steps(values) + 1 > GAPS * len(values):
@@ -169,6 +205,20 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     if _are_counts(values, counts):
         return Column(name, Kind.COUNT, "a count", is_plain=True, numbers=x)
     return Column(name, Kind.NUMBER, "a number", is_plain=True, numbers=x)
+
+
+def _grows(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
+    return bool(np.mean(after > before) >= 1 - 2 * _MOST_BACK)
+
+
+def _grows_within(group: Sequence[object], x: NDArray[np.float64]) -> bool:
+    """Tell whether numbers (n,) only grow within a ``group``, such as those of one device."""
+    number: dict[str, int] = {}
+    of = np.array([number.setdefault(str(each), len(number)) for each in group])
+    order = np.argsort(of, kind="stable")
+    alike = np.diff(of[order]) == 0
+    before, after = x[order][:-1][alike], x[order][1:][alike]
+    return len(before) >= MANY and _grows(before, after)
 
 
 def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:

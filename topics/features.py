@@ -81,8 +81,8 @@ class FeatureDecoder:
     every field is a number within the range of a double, a boolean (0 or 1), null or absent, and at
     least one is a number. Numbers of a field in ``bounds`` have to be greater than its bound; in
     ``lenient`` fields others count as missing, or as 0 in a record without another number, and as
-    wrong types. Other fields are ignored. With ``takes_wrong_types`` a field whose content is no
-    number counts as missing, and as a wrong type.
+    wrong types. Other fields are ignored. What is no number in the fields ``without_type``
+    counts as missing, and as a wrong type.
 
     Fields whose kind in ``kinds`` is a category may hold a string, a number or a boolean; they are
     the last columns, and their values are the codes of `codes`. Fields whose kind is a number or a
@@ -110,7 +110,7 @@ class FeatureDecoder:
         kinds: Mapping[str, str] | None = None,
         texts: Iterable[str] = (),
         *,
-        takes_wrong_types: bool = False,
+        without_type: Collection[str] = (),
         lenient: Collection[str] = (),
     ) -> None:
         self._max_bytes = max_bytes
@@ -118,7 +118,7 @@ class FeatureDecoder:
         self.lenient = frozenset(lenient)
         self.codes = CategoryCodes(texts)
         self._kinds = dict(kinds or {})
-        self._takes_wrong_types = takes_wrong_types
+        self._without_type = frozenset(without_type)
         self._wrong_types: Counter[str] = Counter()
         categories = [f for f in fields if self._kinds.get(f) == Kind.CATEGORY]
         numbers = [f for f in fields if f not in categories]
@@ -209,7 +209,7 @@ class FeatureDecoder:
         """Return the row of contents that are not all numbers; None is an absent field."""
         if self._in_texts:
             contents = self._with_numbers_of_texts(contents)
-        if self._takes_wrong_types:
+        if self._without_type:
             contents = self._without_wrong_types(contents)
         try:
             row = self._pack(*[_NAN if content is None else content for content in contents])
@@ -227,7 +227,10 @@ class FeatureDecoder:
         return found
 
     def _without_wrong_types(self, contents: Sequence[Any]) -> list[Any]:
-        is_wrong = [content is not None and not is_number(content) for content in contents]
+        is_wrong = [
+            field in self._without_type and content is not None and not is_number(content)
+            for field, content in zip(self._packed, contents, strict=True)
+        ]
         self._wrong_types.update(compress(self._packed, is_wrong))
         return [None if wrong else c for c, wrong in zip(contents, is_wrong, strict=True)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .columns import MOST_CONTENTS, NUMERIC, Column, Kind, columns_of
@@ -10,23 +10,25 @@ from .documents import parsed
 from .fields import JsonObject, fields_with, find, is_beyond, is_number, number_of
 from .rejections import Reason, Rejection, reject_beyond, reject_value
 
-# The learner's cost grows with the square of the fields. A record with more is likely a list.
+# The learner's cost grows with the square of the fields.
 MAX_NUMBERS = 1024
 # What is known of pairs of categories grows with the square of the fields.
 MAX_CATEGORIES = 16
-_TOO_MANY = f"expected at most {MAX_NUMBERS} numeric fields, got more: choose some by name"
+_TOO_MANY = f"expected at most {MOST_CONTENTS} numeric fields, got more: choose some by name"
 _NO_NUMBERS = "expected numeric fields, got none: choose fields by name if all are categories"
 
 
 class ChosenFields(NamedTuple):
     """The names of the fields that are scored, and those that are not, each with a reason.
 
-    The ``counts`` are among the ``numbers``. Hardly any record has a value of the ``sparse`` ones,
+    The ``counts`` are among the ``numbers``, as are the ``mixed`` ones, which nobody named, and of
+    which some records hold something else. Hardly any record has a value of the ``sparse`` ones,
     which may come later.
     """
 
     numbers: tuple[str, ...]
     counts: tuple[str, ...]
+    mixed: tuple[str, ...]
     categories: tuple[str, ...]
     left_out: tuple[str, ...]
     sparse: tuple[str, ...]
@@ -60,21 +62,26 @@ class FieldChoice:
         return next(map(reject_beyond, beyond), None)
 
     def choose(
-        self, values: Iterable[bytes | None], times: Iterable[int | None] | None = None
+        self,
+        values: Iterable[bytes | None],
+        times: Sequence[int | None] | None = None,
+        keys: Sequence[bytes | None] | None = None,
     ) -> ChosenFields:
         """Return what values choose, none of which is rejected, in log order.
 
-        ``times`` are those of their records, in milliseconds.
+        ``times`` are those of their records, in milliseconds, and ``keys`` their keys.
         """
         documents = [self._document(value) for value in values]
-        columns = columns_of(documents, times)
+        columns = columns_of(documents, times, keys)
         kinds = {column.name: self._kind(column) for column in columns}
         if {*kinds.values()} <= {Kind.IGNORED}:  # better than nothing
             found = {name for each in documents for name in self._numbers_of(each) or ()}
             kinds |= dict.fromkeys(sorted(found), Kind.NUMBER)
-        numbers, too_many = _first(kinds, NUMERIC, MAX_NUMBERS)
-        categories, others = _first(kinds, (Kind.CATEGORY,), MAX_CATEGORIES)
+        filled = {column.name: column.n for column in columns}
+        numbers, too_many = _fullest(kinds, filled, NUMERIC, MAX_NUMBERS)
+        categories, others = _fullest(kinds, filled, (Kind.CATEGORY,), MAX_CATEGORIES)
         counts = tuple(name for name in numbers if kinds[name] == Kind.COUNT)
+        unsure = {column.name for column in columns if column.is_mixed} - self._kinds.keys()
         reasons = {column.name: column.why for column in columns}
         reasons |= {name: "ignored" for name, kind in self._kinds.items() if kind == Kind.IGNORED}
         reasons |= dict.fromkeys([*too_many, *others], "too many") | self._never_chosen
@@ -85,6 +92,7 @@ class FieldChoice:
         return ChosenFields(
             numbers,
             counts,
+            tuple(name for name in numbers if name in unsure),
             categories,
             tuple(f"{name} ({reasons[name]})" for name in left_out),
             tuple(sorted(named - kinds.keys())),
@@ -95,7 +103,7 @@ class FieldChoice:
 
     def _numbers_of(self, document: JsonObject) -> tuple[str, ...] | None:
         """Return the fields of a document that may be features; None if there are too many."""
-        found = fields_with(document, is_number, MAX_NUMBERS)
+        found = fields_with(document, is_number, MOST_CONTENTS)
         if found is None:
             return None
         named = {name for name, kind in self._kinds.items() if kind in NUMERIC}
@@ -116,9 +124,13 @@ def _is_any(content: object) -> bool:
     return True
 
 
-def _first(
-    kinds: Mapping[str, Kind], wanted: Collection[Kind], most: int
+def _fullest(
+    kinds: Mapping[str, Kind], filled: Mapping[str, int], wanted: Collection[Kind], most: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the sorted names of some kinds, up to ``most``, and the others."""
+    """Return the sorted names of some kinds, the ``most`` that most records have, and the others.
+
+    Of those that as many have, the first names. Fields that are not ``filled`` are rare.
+    """
     names = sorted(name for name, kind in kinds.items() if kind in wanted)
-    return tuple(names[:most]), tuple(names[most:])
+    names.sort(key=lambda name: -filled.get(name, 0))
+    return tuple(sorted(names[:most])), tuple(sorted(names[most:]))

@@ -74,3 +74,9 @@ def produce(
             f"{produced.records:,} records ({produced.bytes:,} bytes) sent to {produced.topic}, "
             f"{produced.partitions} partitions, in {produced.seconds:.1f} s"
         )
+    if produced.expired:
+        click.echo(
+            f"warning: {produced.expired:,} of them are older than the topic's "
+            f"retention.ms={produced.retention}: Kafka deletes them soon",
+            err=True,
+        )

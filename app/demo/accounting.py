@@ -18,6 +18,10 @@ class Place(NamedTuple):
     partition: int
     offset: int
 
+    def __str__(self) -> str:
+        """Return "partition/offset"."""
+        return f"{self.partition}/{self.offset}"
+
 
 class Blamed(NamedTuple):
     """A field to blame, its value, and what the other fields let expect."""
@@ -38,6 +42,8 @@ class Account:
         The number of messages so far, including duplicates.
     reasons
         The number of dead letters by reason.
+    first_rejection
+        What the first dead letter says; None if there is none.
     labels
         The injected fault of each record that has one.
     machines
@@ -53,6 +59,7 @@ class Account:
     def __init__(self, partitions: int) -> None:
         self.sent = self.scored = self.rejected = 0
         self.reasons: Counter[str] = Counter()
+        self.first_rejection: str | None = None
         self.labels: dict[Place, str] = {}
         self.machines: dict[Place, str] = {}
         self.alarms: set[Place] = set()
@@ -85,8 +92,9 @@ class Account:
         if is_anomaly:
             self.alarms.add(place)
 
-    def add_dead_letter(self, place: Place, reason: str) -> None:
+    def add_dead_letter(self, place: Place, reason: str, detail: str) -> None:
         """Add a dead letter."""
+        self.first_rejection = self.first_rejection or f"{place}: {detail}"
         self._logs[place.partition].add_answer(place.offset)
         self.rejected += 1
         self.reasons[reason] += 1

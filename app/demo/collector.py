@@ -109,7 +109,9 @@ class Collector:
     def _add_dead_letter(self, record: KafkaRecord) -> None:
         headers = dict(record.headers)
         place = Place(int(headers["oslrau-partition"]), int(headers["oslrau-offset"]))
-        self._account.add_dead_letter(place, headers["oslrau-reason"].decode())
+        self._account.add_dead_letter(
+            place, headers["oslrau-reason"].decode(), headers["oslrau-detail"].decode()
+        )
 
 
 def _place(score: dict[str, Any]) -> Place:

@@ -47,18 +47,20 @@ class Message(NamedTuple):
     label: str | None = None
 
 
-def file_messages(path: Path, partitions: int) -> Iterator[Message]:
-    """Return a file's rows; row i belongs to partition i modulo `partitions`.
+def file_messages(path: Path, partitions: int, key: str | None = None) -> Iterator[Message]:
+    """Return a file's rows; the content of the field `key` tells each one's partition.
+
+    Without it, row i belongs to partition i modulo `partitions`.
 
     Raises
     ------
     InputFileError
         Here or while reading: the file is missing, damaged or has another format.
     """
-    source = open_input(path)
+    source = open_input(path, key)
     return (
-        Message(partition_of(key, row, partitions), key, value)
-        for row, (key, value) in enumerate(source)
+        Message(partition_of(of, row, partitions), of, value)
+        for row, (of, value) in enumerate(source)
     )
 
 

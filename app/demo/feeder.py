@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from time import monotonic
 
@@ -23,6 +23,8 @@ _CATCH_UP_SECONDS = 0.25
 # the unanswered messages are limited; an answer is a few hundred bytes larger than its record.
 _UNANSWERED_BYTES = 3 * 2**20
 _ANSWER_BYTES = 512
+# Sent before the next look at how many are unanswered.
+_MOST_AT_ONCE = 2**20
 
 
 class Feeder:
@@ -68,7 +70,7 @@ class Feeder:
             self.is_paused = self._must_pause()
             if self.is_paused or credit < 1:
                 continue
-            messages = list(islice(feed, int(credit)))
+            messages = list(_first(islice(feed, int(credit)), _MOST_AT_ONCE))
             if not messages:
                 return
             credit -= len(messages)
@@ -112,3 +114,13 @@ class Feeder:
             labels = [message.label for message in messages[first:sent]]
             keys = [message.key for message in messages[first:sent]]
             self._account.add_sent(partition, written.offset, labels, keys)
+
+
+def _first(messages: Iterable[Message], most_bytes: int) -> Iterator[Message]:
+    """Yield messages, the last of which reaches so many bytes."""
+    size = 0
+    for message in messages:
+        yield message
+        size += len(message.value or b"")
+        if size >= most_bytes:
+            return

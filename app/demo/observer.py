@@ -75,12 +75,20 @@ class Situation:
 
 
 class Observer:
-    """Observes the account, the collector, the feeder and the worker."""
+    """Observes the account, the collector, the feeder and the worker.
+
+    Attributes
+    ----------
+    fields, left_out
+        The fields of the first partition that has any, and those that its first records left out.
+    """
 
     def __init__(self, title: str, seconds: float | None, account: Account) -> None:
         self.phase = "starting"
         self.compiled: float | None = None
         self.network = Network()
+        self.fields: list[str] = []
+        self.left_out: list[str] = []
         self._title = title
         self._seconds = seconds
         self._account = account
@@ -98,11 +106,13 @@ class Observer:
         self._began = monotonic()
 
     def update_models(self, page: Mapping[str, Any]) -> None:
-        """Update the sizes of the networks from the worker's page /model."""
+        """Update the fields and the sizes of the networks from the worker's page /model."""
         models = page.get("partitions", [])
         nodes: Counter[str] = Counter()
         for model in models:
             nodes.update(model["nodes"])
+            if model["fields"] and not self.fields:
+                self.fields, self.left_out = model["fields"], model["left_out"]
         if nodes:  # a stopping worker shows none
             self.network = Network(nodes, max(model["depth"] for model in models))
 

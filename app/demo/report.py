@@ -6,9 +6,14 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
+from faust_oslrau.app.pipeline.chosen_told import listed
+
 from .summary import Caught, Injected, Summary
 
-_NEXT = "Records of your own: faust-oslrau advise FILE writes a settings file for them."
+_NEXT = (
+    "Records of your own: faust-oslrau advise FILE --out NAME.toml writes settings for them, which "
+    "demo --csv FILE --settings NAME.toml takes."
+)
 _WRONG = {
     "missing": "neither scored nor dead-lettered",
     "duplicates": "answered more than once",
@@ -26,7 +31,11 @@ def print_summary(console: Console, summary: Summary) -> None:
     rows.add_row("records in", f"{summary.records:,}", f"in {summary.seconds:.1f} s")
     rows.add_row("scored", f"{summary.scored:,}", f"{summary.rate:,.0f} records a second")
     rows.add_row("rejected", f"{sum(summary.rejected.values()):,}", "to the dead-letter topic")
-    rows.add_row("nodes", f"{summary.nodes:,}", "of all partitions' networks")
+    rows.add_row("fields", f"{len(summary.fields):,}", listed(summary.fields))
+    if summary.left_out:
+        rows.add_row("left out", f"{len(summary.left_out):,}", listed(summary.left_out))
+    if summary.nodes:  # else it ended before they were measured
+        rows.add_row("nodes", f"{summary.nodes:,}", "of all partitions' networks")
     injected = f"{summary.incidents_with_faults:,} with injected anomalies"
     rows.add_row("incidents", f"{summary.incidents:,}", injected if summary.injected else "")
     rows.add_row("anomalies", f"{summary.alarms:,}", _judged(summary))
@@ -34,7 +43,7 @@ def print_summary(console: Console, summary: Summary) -> None:
     console.print(Columns(_tables(summary), padding=(1, 4)), highlight=False)
     if summary.latest_injected:
         console.print(_latest(summary), "", highlight=False)
-    console.print(verdict(summary), style="green" if summary.is_accounted else "bold red")
+    console.print(verdict(summary), style="green" if summary.is_good else "bold red")
     console.print(_NEXT, style="dim", highlight=False)
     if summary.worker_failure is not None:
         failure = f"The worker ended unexpectedly:\n{summary.worker_failure}"
@@ -46,6 +55,8 @@ def verdict(summary: Summary) -> str:
     rejected = sum(summary.rejected.values())
     if not summary.records:
         return "No record was sent."
+    if summary.is_accounted and not summary.scored:
+        return f"No record was scored, all are dead letters. The first: {summary.first_rejection}"
     if summary.is_accounted:
         return (
             f"Every record is accounted for: {summary.records:,} sent = "
@@ -81,8 +92,7 @@ def _latest(summary: Summary) -> Table:
     rows.add_column("what the worker said")
     rows.add_column("incident")
     for each in summary.latest_injected:
-        place = f"{each.place.partition}/{each.place.offset}"
-        rows.add_row(each.kind, place, _said(each), _found(each))
+        rows.add_row(each.kind, str(each.place), _said(each), _found(each))
     return rows
 
 
@@ -123,6 +133,11 @@ def _shown(count: Caught) -> tuple[str, str, str]:
 
 
 def _rejected(summary: Summary) -> Table:
+    if not summary.malformed:
+        rows = _table(f"dead letters (the first: {summary.first_rejection})", "rejected")
+        for reason, rejected in summary.rejected.items():
+            rows.add_row(reason, f"{rejected:,}")
+        return rows
     rows = _table("malformed messages", "injected", "rejected")
     for reason in sorted(summary.malformed.keys() | summary.rejected.keys()):
         sent, rejected = summary.malformed.get(reason, 0), summary.rejected.get(reason, 0)

@@ -19,6 +19,7 @@ from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.kafka.clients import connected
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings, load_settings
+from faust_oslrau.topics import KEY
 
 from .accounting import Account
 from .collector import Collector
@@ -64,6 +65,8 @@ class Plan:
         Bootstrap servers of Kafka; None for an embedded broker.
     csv
         File to send; None for simulated machines.
+    settings_file
+        File of the worker's settings; None for those of the environment alone.
     """
 
     seconds: float | None
@@ -74,6 +77,7 @@ class Plan:
     broker: str | None
     csv: Path | None
     seed: int
+    settings_file: Path | None
 
 
 async def run_demo(plan: Plan, view: View) -> Summary:
@@ -84,7 +88,6 @@ async def run_demo(plan: Plan, view: View) -> Summary:
     OslrauError
         The broker, the worker or the file fails. The broker and the worker are stopped.
     """
-    feed = _feed(plan)
     stop = asyncio.Event()
     _stop_on_signals(stop)
     with ExitStack() as stack:
@@ -93,9 +96,12 @@ async def run_demo(plan: Plan, view: View) -> Summary:
         environment = worker_environment(plan.broker, address, _own_settings(plan))
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="oslrau-demo-")))
         environment["OSLRAU_SNAPSHOTS"] = f"folder:{folder}"
-        settings = load_settings(None, environment)
+        settings = load_settings(plan.settings_file, environment)
+        feed = _feed(plan, settings)
         await create_topics(embedded, settings, plan.partitions)
-        worker = WorkerProcess(environment, settings.web_port, folder / "worker.log")
+        worker = WorkerProcess(
+            environment, plan.settings_file, settings.web_port, folder / "worker.log"
+        )
         stack.enter_context(worker)
         return await _Run(plan, settings, worker, view, stop).run(feed)
 
@@ -155,6 +161,8 @@ class _Run:
             broker=self._settings.broker,
             topics=[self._settings.source_topics[0], *output_topics(self._settings)],
             seconds=seconds,
+            fields=self._observer.fields,
+            left_out=self._observer.left_out,
             nodes=self._observer.network.n_nodes,
             alarm_rate=self._settings.alarm_rate,
             worker_failure=failure,
@@ -239,9 +247,10 @@ def _own_settings(plan: Plan) -> dict[str, str]:
     return {"FEATURES": ",".join(FIELDS), "ENTITY": "key" if plan.has_entities else "none"}
 
 
-def _feed(plan: Plan) -> Iterator[Message]:
+def _feed(plan: Plan, settings: Settings) -> Iterator[Message]:
     if plan.csv is not None:
-        return file_messages(plan.csv, plan.partitions)
+        key = None if settings.entity == KEY else settings.entity
+        return file_messages(plan.csv, plan.partitions, key)
     return sensor_messages(plan.partitions, plan.seed, plan.machines)
 
 

@@ -59,8 +59,8 @@ class Summary:
         Time from the first record to the last answer, and answers per second.
     malformed
         The number of malformed messages, by their expected reason of rejection.
-    rejected
-        The number of dead letters by reason.
+    rejected, first_rejection
+        The number of dead letters by reason, and what the first one says; None if there is none.
     injected
         The injected anomalies that were caught and missed, by kind.
     other_alarms, expected_alarms
@@ -72,6 +72,8 @@ class Summary:
         The number of incidents, and of those with an injected anomaly among their records.
     alarm_rate
         The worker's setting: an alarm is a record among this share of the most unusual ones.
+    fields, left_out
+        The fields of a partition, and those that its first records left out, each with the reason.
     nodes
         Nodes of all partitions' networks at the end.
     missing, duplicates, strangers, unmatched
@@ -89,6 +91,7 @@ class Summary:
     records: int
     scored: int
     rejected: dict[str, int]
+    first_rejection: str | None
     malformed: dict[str, int]
     injected: dict[str, Caught]
     alarms: int
@@ -98,6 +101,8 @@ class Summary:
     incidents: int
     incidents_with_faults: int
     alarm_rate: float
+    fields: Sequence[str]
+    left_out: Sequence[str]
     nodes: int
     rate: float
     missing: int
@@ -111,6 +116,11 @@ class Summary:
     def is_accounted(self) -> bool:
         """Whether each record was scored or dead-lettered, once."""
         return not (self.missing or self.duplicates or self.strangers or self.unmatched)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether that is so, and any record was scored if any was sent."""
+        return self.is_accounted and (self.scored > 0 or self.records == 0)
 
     @property
     def usual(self) -> int:
@@ -131,6 +141,8 @@ def summarize(
     broker: str,
     topics: Sequence[str],
     seconds: float,
+    fields: Sequence[str],
+    left_out: Sequence[str],
     nodes: int,
     alarm_rate: float,
     worker_failure: str | None,
@@ -147,6 +159,7 @@ def summarize(
         records=account.sent,
         scored=account.scored,
         rejected=dict(sorted(account.reasons.items())),
+        first_rejection=account.first_rejection,
         malformed=_malformed(account.labels),
         injected=_caught(injected, account.alarms),
         alarms=len(account.alarms),
@@ -165,13 +178,15 @@ def summarize(
         incidents=len(account.incidents),
         incidents_with_faults=sum(map(bool, map(account.injected_in, account.incidents.values()))),
         alarm_rate=alarm_rate,
+        fields=fields,
+        left_out=left_out,
         nodes=nodes,
         rate=round((account.scored + account.rejected) / seconds, 1) if seconds else 0.0,
         missing=len(missing),
         duplicates=len(duplicates),
         strangers=len(strangers),
         unmatched=len(unmatched),
-        examples=[f"{place.partition}/{place.offset}" for place in wrong[:_EXAMPLES]],
+        examples=[str(place) for place in wrong[:_EXAMPLES]],
         worker_failure=worker_failure,
     )
 

@@ -225,7 +225,7 @@ def _anomalies(situation: Situation) -> RenderableType:
 def _alarm(alarm: Alarm, situation: Situation) -> list[RenderableType]:
     label = situation.account.labels.get(alarm.place)
     return [
-        f"{alarm.place.partition}/{alarm.place.offset}",
+        str(alarm.place),
         alarm.key,
         f"{alarm.log_likelihood:.1f}",
         Text(", ".join(name for name, _ in alarm.blamed[:_BLAMED_SHOWN]), "yellow"),

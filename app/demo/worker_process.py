@@ -24,10 +24,13 @@ _COMMAND = "from faust_oslrau.app.cli import main; main(prog_name='faust-oslrau'
 
 
 class WorkerProcess:
-    """`faust-oslrau worker` with its settings in the environment, and its log in a file."""
+    """`faust-oslrau worker` with settings of the environment and a file, and its log in a file."""
 
-    def __init__(self, environment: Mapping[str, str], web_port: int, log: Path) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], settings: Path | None, web_port: int, log: Path
+    ) -> None:
         self._environment = dict(environment)
+        self._options = [] if settings is None else ["--settings", str(settings)]
         self._pages = f"http://127.0.0.1:{web_port}"
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
@@ -74,7 +77,7 @@ class WorkerProcess:
         """Start the process."""
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _COMMAND, "worker"],
+                [sys.executable, "-P", "-c", _COMMAND, "worker", *self._options],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 CLEANUP = "cleanup.policy"
 MAX_BYTES = "max.message.bytes"
-_RETENTION = ("retention.ms", "retention.bytes")
+RETENTION_MS = "retention.ms"
+_RETENTION = (RETENTION_MS, "retention.bytes")
 # Brokers since 3.6 refuse records whose time lies outside these limits.
 _BEFORE = "message.timestamp.before.max.ms"
 _AFTER = "message.timestamp.after.max.ms"
 _TIME_TYPE = "message.timestamp.type"
 _ANY_TIME = 2**63 - 1
-_FOREVER = -1
+FOREVER = -1
 
 Configuration = Mapping[str, str]
 
@@ -32,14 +33,14 @@ class OutputLimits:
     def __init__(self, sources: Sequence[Configuration], max_message_bytes: int) -> None:
         self._bytes = max_message_bytes
         # A score has the time of its record: with a shorter retention it could be deleted at once.
-        self._retention = _largest(_retention, sources)
+        self._retention = _largest(retention, sources)
         self._ahead = max((_ahead(source) for source in sources), default=0)
         self._times = time_limits(sources)
 
     def of_new_topic(self) -> dict[str, str]:
         """Return the configuration of a new output topic."""
-        retention = {name: str(limit) for name, limit in self._retention.items()}
-        return {CLEANUP: "delete", MAX_BYTES: str(self._bytes)} | retention | self._times
+        limits = {name: str(limit) for name, limit in self._retention.items()}
+        return {CLEANUP: "delete", MAX_BYTES: str(self._bytes)} | limits | self._times
 
     def warnings(self, topic: str, found: Configuration) -> Iterator[str]:
         """Yield what an existing topic with this configuration refuses or deletes."""
@@ -58,7 +59,7 @@ class OutputLimits:
             )
 
     def _retention_warnings(self, topic: str, found: Configuration) -> Iterator[str]:
-        limits = _retention(found)
+        limits = retention(found)
         for name, needed in self._retention.items():
             if _length(limits.get(name, needed)) < _length(needed):
                 yield (
@@ -94,11 +95,11 @@ def _compaction_warnings(topic: str, found: Configuration) -> Iterator[str]:
         )
 
 
-def _retention(config: Configuration) -> dict[str, int]:
+def retention(config: Configuration) -> dict[str, int]:
     """Return a topic's retention; a topic that is only compacted has no limit."""
     deletes = "delete" in config.get(CLEANUP, "delete")
     return {
-        name: int(config[name]) if deletes else _FOREVER for name in _RETENTION if name in config
+        name: int(config[name]) if deletes else FOREVER for name in _RETENTION if name in config
     }
 
 
@@ -113,8 +114,8 @@ def _largest(
     }
 
 
-def _length(retention: int) -> float:
-    return math.inf if retention < 0 else retention
+def _length(limit: int) -> float:
+    return math.inf if limit < 0 else limit
 
 
 def _ahead(source: Configuration) -> int:

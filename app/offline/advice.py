@@ -111,8 +111,10 @@ class Advisor:
         partitions: int | None = None,
     ) -> None:
         self._records = records
-        found = [(each, r.timestamp) for r in records if isinstance(each := parsed(r.value), dict)]
-        columns = columns_of([each for each, _ in found], [time for _, time in found])
+        found = [(each, r) for r in records if isinstance(each := parsed(r.value), dict)]
+        columns = columns_of(
+            [each for each, _ in found], [r.timestamp for _, r in found], [r.key for _, r in found]
+        )
         self._columns = {column.name: column for column in columns}
         self._settings, self._given = settings, Settings()
         self._told = told

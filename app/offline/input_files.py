@@ -26,7 +26,7 @@ _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?
 _OTHER_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # Words of pandas and NumPy, of spreadsheets and of JSON, in capitals or not.
 _WORDS = {"": None, "nan": None, "true": True, "false": False}
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", "^": "carets"}
 # Far more than any message of Kafka, so that a file without line feeds does not take all memory.
 _LONGEST_LINE = 1 << 28
 # Names of columns that an error lists.
@@ -167,7 +167,9 @@ class CsvInput(_TextInput):
                     if row:  # the reader returns a blank line as an empty row
                         yield self._message(names, row, rows.line_num)
             except csv.Error as error:
-                raise self._wrong(rows.line_num, str(error)) from None
+                alone = "expected lines that end with a line feed, got carriage returns alone"
+                what = alone if "new-line" in str(error) else str(error)
+                raise self._wrong(max(rows.line_num, 1), what) from None
 
     def _text_lines(self, file: BinaryIO) -> Iterator[str]:
         encoding = "utf-8-sig"  # spreadsheets write a byte order mark at the start of a file
@@ -180,10 +182,12 @@ class CsvInput(_TextInput):
 
     def _header(self, names: list[str]) -> list[str]:
         wanted = "expected a header with the names of the columns"
-        if not names:
+        if not any(names):
             raise self._wrong(1, wanted)
+        # Programs that write the numbers of rows, or a comma at the end, have no name for these.
+        names = [name or f"column {number}" for number, name in enumerate(names, start=1)]
         for number, name in enumerate(names, start=1):
-            if not name or _OTHER_NUMBER.fullmatch(name):
+            if _OTHER_NUMBER.fullmatch(name):
                 raise self._wrong(1, f"{wanted}, got {name!r} for column {number}")
         found = {word for separator, word in _SEPARATORS.items() if separator in names[0]}
         if len(names) == 1 and found:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import NamedTuple
 
 from aiokafka import AIOKafkaProducer
@@ -17,7 +17,13 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 
 from faust_oslrau.app.errors import BrokerError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
-from faust_oslrau.app.kafka.output_limits import MAX_BYTES
+from faust_oslrau.app.kafka.output_limits import (
+    FOREVER,
+    MAX_BYTES,
+    RETENTION_MS,
+    Configuration,
+    retention,
+)
 from faust_oslrau.app.kafka.security import producer_arguments
 from faust_oslrau.app.kafka.topics import create, topic_config
 from faust_oslrau.app.settings import Settings
@@ -47,13 +53,19 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """The number and size of the acknowledged messages."""
+    """The number and size of the acknowledged messages.
+
+    The topic keeps messages for ``retention`` milliseconds, None for ever; ``expired`` ones were
+    older when they were sent, and are deleted soon.
+    """
 
     topic: str
     partitions: int
     records: int
     bytes: int
     seconds: float
+    expired: int
+    retention: int | None
 
 
 async def produce(
@@ -69,8 +81,9 @@ async def produce(
     """Send each message of the source to the topic, at most `rate` per second.
 
     With `create_partitions`, the topic is created first with that many partitions. A message has
-    the time that the setting `time` finds in it, else that of its sending. In a format with schemas
-    rows follow that of `schema_file`, else the latest one of the topic.
+    the time that the setting `time` finds in it, else that of its sending; a new topic keeps
+    messages for ever then, as rows may be old. In a format with schemas rows follow that of
+    `schema_file`, else the latest one of the topic.
 
     Raises
     ------
@@ -86,12 +99,14 @@ async def produce(
     encode = await row_encoder(settings, topic, schema_file)
     async with connected_admin(settings) as admin:
         if create_partitions is not None:
-            await create_topic(admin, topic, create_partitions)
+            await create_topic(admin, topic, create_partitions, for_ever=settings.time is not None)
         partitions = await partition_count(admin, topic)
-        batch_bytes = await _batch_bytes(admin, topic)
+        config = await _config(admin, topic)
     times = None if settings.time is None else TimeReader(settings.time)
     began = monotonic()
-    records = size = 0
+    records = size = expired = 0
+    kept = retention(config).get(RETENTION_MS, FOREVER)
+    batch_bytes = min(_BATCH_BYTES, int(config.get(MAX_BYTES, _BATCH_BYTES)))
     # Idempotent, so that a retried batch is written once.
     producer = AIOKafkaProducer(
         **producer_arguments(settings), enable_idempotence=True, max_batch_size=batch_bytes
@@ -103,20 +118,26 @@ async def produce(
             await _send_chunk(producer, topic, partitions, chunk)
             records += len(chunk)
             size += sum(len(row.message.value) for row in chunk)
+            if kept >= 0:
+                oldest = 1000 * time() - kept
+                expired += sum(row.time is not None and row.time < oldest for row in chunk)
             report(records, source.share_read)
-    return Produced(topic, partitions, records, size, monotonic() - began)
+    return Produced(
+        topic, partitions, records, size, monotonic() - began, expired, kept if kept >= 0 else None
+    )
 
 
-async def _batch_bytes(admin: AIOKafkaAdminClient, topic: str) -> int:
-    """Return the size of batches that the topic accepts, as far as the user may know."""
-    config: dict[str, str] = {}
+async def _config(admin: AIOKafkaAdminClient, topic: str) -> Configuration:
+    """Return the configuration of the topic, as far as the user may know it."""
     with suppress(KafkaError):
-        config = await topic_config(admin, topic)
-    return min(_BATCH_BYTES, int(config.get(MAX_BYTES, _BATCH_BYTES)))
+        return await topic_config(admin, topic)
+    return {}
 
 
-async def create_topic(admin: AIOKafkaAdminClient, topic: str, partitions: int) -> None:
-    """Create a topic and wait until the brokers know it.
+async def create_topic(
+    admin: AIOKafkaAdminClient, topic: str, partitions: int, *, for_ever: bool = False
+) -> None:
+    """Create a topic, which may keep messages ``for_ever``, and wait until the brokers know it.
 
     Raises
     ------
@@ -125,7 +146,8 @@ async def create_topic(admin: AIOKafkaAdminClient, topic: str, partitions: int) 
     """
     try:
         nodes = len((await admin.describe_cluster())["brokers"])
-        new = NewTopic(topic, partitions, min(_REPLICAS, nodes))
+        config = {RETENTION_MS: str(FOREVER)} if for_ever else {}
+        new = NewTopic(topic, partitions, min(_REPLICAS, nodes), topic_configs=config)
         await create(admin, new, may_exist=False)
     except KafkaError as error:
         raise TopicError(f"topic {topic} cannot be created: {error!r}") from error

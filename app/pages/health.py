@@ -58,6 +58,7 @@ def _summary(partition: HeldPartition) -> dict[str, Any]:
         "topic": partition.tp.topic,
         "partition": partition.tp.partition,
         "fields": partition.pipeline.fields,
+        "left_out": partition.pipeline.left_out,
         "start": partition.start,
         "successor_start": partition.successor and partition.successor.start,
         "next_offset": partition.next_offset,

@@ -54,7 +54,7 @@ class FieldLog:
     def _tell_of_wrong_types(self, block: ProcessedBlock) -> None:
         new = block.wrong_types.keys() - self._wrong
         self._wrong.update(new)
-        counts = new & self._pipeline.chosen_counts
+        counts = new & self._pipeline.chosen_counts.difference(self._pipeline.mixed)
         if others := listed(sorted(new - counts)):
             self._warn(f"no number in {others}: its contents of other types count as missing")
         if counts:

@@ -34,12 +34,14 @@ def new_decoder(
     fields: Sequence[str],
     n_categories: int = 0,
     counts: Sequence[str] = (),
+    mixed: Sequence[str] = (),
     texts: Sequence[str] = (),
 ) -> FeatureDecoder:
     """Return a partition's decoder, which rejects values outside the domain of a transform.
 
     The last `n_categories` fields are categories, and `counts` counts, whatever the settings say.
-    Records chose the others of these: as nobody said that they are counts, none is refused for it.
+    Records chose the others of these, and fields that are `mixed`: as nobody said what they are, no
+    record is refused for it.
     """
     named = dict(settings.kinds)
     kinds = named | dict.fromkeys(counts, Kind.COUNT)
@@ -48,7 +50,7 @@ def new_decoder(
     bounds |= {f: LOWER_BOUNDS[kind] for f, kind in kinds.items() if kind == Kind.COUNT}
     return FeatureDecoder(
         fields, settings.max_message_bytes, bounds, kinds, texts,
-        takes_wrong_types=settings.wrong_type == "missing",
+        without_type=fields if settings.wrong_type == "missing" else mixed,
         lenient=[field for field in counts if field not in named],
     )  # fmt: skip
 

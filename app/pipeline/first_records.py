@@ -45,5 +45,9 @@ class FirstRecords:
 
     def chosen(self) -> ChosenFields:
         """Return the fields that the records so far choose."""
-        values = [record.value for record in self.records]
-        return self._choice.choose(values, [record.timestamp for record in self.records])
+        of = self.records
+        return self._choice.choose(
+            [record.value for record in of],
+            [record.timestamp for record in of],
+            [record.key for record in of],
+        )

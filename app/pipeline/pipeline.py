@@ -144,6 +144,7 @@ class PartitionPipeline:
             topic_id=topic_id,
             n_categories=decoder.n_categories,
             counts=decoder.counts,
+            mixed=self._reader.mixed,
             texts=tuple(sorted(self._texts().values())),
             watched=to_builtins(self._reader.watch),
             left_out=self.left_out,
@@ -189,6 +190,11 @@ class PartitionPipeline:
         """Names of the columns that are counts because records look like it."""
         decoder = self._reader.decoder
         return frozenset() if decoder is None else decoder.lenient
+
+    @property
+    def mixed(self) -> tuple[str, ...]:
+        """Names of the numbers whose contents of other types count as missing."""
+        return self._reader.mixed
 
     @property
     def numbers(self) -> tuple[str, ...]:

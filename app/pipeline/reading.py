@@ -83,6 +83,8 @@ class Reader:
         Decodes the fields; None until the first records have chosen them.
     first
         The first records; None as soon as the fields are chosen.
+    mixed
+        Numbers in place of which some of the first records have something else, which is missing.
     left_out
         Fields of the first records that these did not choose, each with the reason.
     sparse
@@ -102,6 +104,7 @@ class Reader:
             self.first = FirstRecords(new_choice(settings))
         else:
             self.decoder = new_decoder(settings, fields)
+        self.mixed: tuple[str, ...] = ()
         self.left_out: tuple[str, ...] = ()
         self.sparse: tuple[str, ...] = ()
         self.n_unfit = 0
@@ -114,10 +117,11 @@ class Reader:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go on with the fields of a snapshot, and with what is known of them."""
-        self.first, self.left_out = None, snapshot.left_out
+        self.first, self.mixed, self.left_out = None, snapshot.mixed, snapshot.left_out
         self.decoder = new_decoder(
-            self._settings, snapshot.fields, snapshot.n_categories, snapshot.counts, snapshot.texts
-        )
+            self._settings, snapshot.fields, snapshot.n_categories, snapshot.counts,
+            self.mixed, snapshot.texts,
+        )  # fmt: skip
         self.watch = snapshot.field_watch()
 
     @property
@@ -153,9 +157,13 @@ class Reader:
         """
         if self.first is None or not self.first.records:
             raise ValueError("expected first records that have not chosen the fields yet")
-        numbers, counts, categories, self.left_out, self.sparse = self.first.chosen()
+        chosen = self.first.chosen()
+        self.mixed, self.left_out, self.sparse = chosen.mixed, chosen.left_out, chosen.sparse
         records, self.first = self.first.records, None
-        self.decoder = new_decoder(self._settings, numbers + categories, len(categories), counts)
+        self.decoder = new_decoder(
+            self._settings, chosen.numbers + chosen.categories, len(chosen.categories),
+            chosen.counts, self.mixed,
+        )  # fmt: skip
         decoded = self.decoder.decode([record.value for record in records])
         valid, self.n_unfit = [records[i] for i in decoded.positions], len(decoded.rejected)
         return ReadRecords(records, valid, decoded, *self._context(valid))

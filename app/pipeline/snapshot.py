@@ -45,7 +45,7 @@ _TYPES = {
     "nodes": int,
     "fields": list,
 }
-_LISTS = ("fields", "texts", "counts", "left_out")
+_LISTS = ("fields", "texts", "counts", "mixed", "left_out")
 
 
 class IncompatibleSnapshotError(SettingsError):
@@ -86,6 +86,8 @@ class Snapshot:
         The state of the `FieldWatch`; None in a snapshot of an earlier version.
     counts
         The columns that are counts.
+    mixed
+        The columns of numbers whose other contents count as missing, as the first records had some.
     left_out
         Fields that the first records did not choose, each with the reason.
     """
@@ -105,6 +107,7 @@ class Snapshot:
     texts: tuple[str, ...] = ()
     watched: Mapping[str, Any] | None = None
     counts: tuple[str, ...] = ()
+    mixed: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property

@@ -17,7 +17,7 @@ from .reader import load_settings
 Command = Callable[..., Any]
 
 
-_settings_option = click.option(
+settings_option = click.option(
     "--settings", "settings_file", metavar="FILE", type=click.Path(path_type=Path),
     help="TOML settings; environment variables (OSLRAU_...) override them.",
 )  # fmt: skip
@@ -26,7 +26,7 @@ broker_option = click.option("--broker", metavar="HOST:PORT", help="Kafka bootst
 
 def settings_options(command: Command) -> Command:
     """Add the options --settings and --broker to a command."""
-    return _settings_option(broker_option(command))
+    return settings_option(broker_option(command))
 
 
 def chosen_settings(settings_file: Path | None, **overrides: Any) -> Settings:

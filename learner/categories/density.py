@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.errors import InvalidInputError, StateError
-from faust_oslrau.learner.layered import LayeredDensity, Network
+from faust_oslrau.learner.errors import InvalidInputError
+from faust_oslrau.learner.layered import LayeredDensity, NetworkLearner
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.queries.derived import as_rows
+from faust_oslrau.learner.state_schema import expect
 
 from .layer import CategoricalRows, Categories
 
@@ -63,7 +64,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
 
     state_kind = "CategoricalDensity"
 
-    def __init__(self, learner: Network | None = None, *, n_categories: int = 1) -> None:
+    def __init__(self, learner: NetworkLearner | None = None, *, n_categories: int = 1) -> None:
         self.learner = learner
         self.n_categories = n_categories
 
@@ -198,8 +199,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         return Categories(self.n_categories)
 
     def _restore(self, layer: Categories, arrays: Arrays, width: int) -> int:
-        if width < self.n_categories:
-            raise StateError("state: expected categories")
+        expect(width >= self.n_categories, "categories")
         layer.alone = width == self.n_categories
         columns = max(width - self.n_categories, 1)
         layer.restore(arrays, columns, 0)

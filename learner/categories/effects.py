@@ -106,8 +106,9 @@ class Effects:
         for number, levels in enumerate(self._singles):
             changed = levels.choose_parent(field, c, parents)
             parents = np.concatenate([parents, levels.parent[None]])
-            for later in [*self._singles[number + 1 :], self._of_pairs]:
-                later.clear_fields(changed)
+            self._of_pairs.clear_fields(changed)
+            for later in self._singles[number + 1 :]:  # there is none without one before it
+                later.clear_fields(changed | (levels.parent == NONE))
             if (levels.parent == NONE).all():
                 break
         if (self._singles[1].parent != NONE).any():

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.parameters import require
-from faust_oslrau.learner.state_schema import Entry, counts, read
+from faust_oslrau.learner.state_schema import Entry, counts, expect, read
 from faust_oslrau.learner.vector.blocks import row_sums
 
 from .effects import Effects
@@ -56,8 +55,8 @@ class CategoricalRows(NamedTuple):
     ----------
     rows
         The numbers (m, d).
-    log_probability, log_rarity
-        The log-probability (m,) of the categories, and that of one as rare as the rarest.
+    of_categories
+        The log-probability of the categories, and that of one as rare as the rarest (m, 2).
     log_jacobian
         Sum (m,) of the logarithms of the observed numbers' slopes.
     units
@@ -68,11 +67,15 @@ class CategoricalRows(NamedTuple):
     """
 
     rows: FloatArray
-    log_probability: FloatArray
-    log_rarity: FloatArray
+    of_categories: FloatArray
     log_jacobian: FloatArray
     units: FloatArray
     slots: IntArray
+
+    @property
+    def log_probability(self) -> FloatArray:
+        """The log-probability (m,) of the categories."""
+        return self.of_categories[:, 0]
 
 
 _TREE = {
@@ -137,9 +140,12 @@ class Categories:
         units = self._effects.units(slots)
         slopes = np.where(np.isnan(X), 0.0, -np.log(units[..., 1]))
         learned = (X - units[..., 0]) / units[..., 1]
-        log_probability = row_sums(self.log_probability(slots))
-        rarity = self._log_rarity(slots)
-        return CategoricalRows(learned, log_probability, rarity, row_sums(slopes), units, slots)
+        # rounding may bring a probability above 1
+        log_probability = np.minimum(row_sums(self.log_probability(slots)), 0.0)
+        of_categories = [log_probability, self._log_rarity(slots)]
+        return CategoricalRows(
+            learned, np.column_stack(of_categories), row_sums(slopes), units, slots
+        )
 
     def of_unknown(self, rows: FloatArray) -> FloatArray:
         """Return numbers (m, d) as ``take`` returns them in the fields' units.
@@ -309,21 +315,17 @@ class Categories:
             arrays, _TREE, "category_", s=s, c=c, n=pending
         )
         if pending > 0:
-            if rows.shape[1] != c + (0 if self.alone else d or 0):
-                raise StateError("state: expected pending rows with their categories")
+            width = c + (0 if self.alone else d or 0)
+            expect(rows.shape[1] == width, "pending rows with their categories")
             self._pending = [rows]
         self._n, self._fitted = fitted.tolist()
-        if self._fitted > self._n or (self.parent >= c).any():
-            raise StateError("state: expected the parents of fields")
-        if (depths(self.parent) >= c).any():
-            raise StateError("state: expected a tree of fields")
+        expect(self._fitted <= self._n and (self.parent < c).all(), "the parents of fields")
+        expect((depths(self.parent) < c).all(), "a tree of fields")
         of, count = self.values.field, self._joint.diagonal()
-        if s > c and count[c:].sum() <= 0.0:
-            raise StateError("state: expected values that have come")
-        if (self._joint[(of[:, None] == of) & ~np.eye(s, dtype=np.bool_)] != 0.0).any():
-            raise StateError("state: expected one value of each field in a record")
-        if (np.abs(self._joint - self._joint.T) > 0.0).any():
-            raise StateError("state: expected pairs of categories to be counted once")
+        expect(s == c or count[c:].sum() > 0.0, "values that have come")
+        others = self._joint[(of[:, None] == of) & ~np.eye(s, dtype=np.bool_)]
+        expect((others == 0.0).all(), "one value of each field in a record")
+        expect((self._joint == self._joint.T).all(), "pairs of categories to be counted once")
         has_begun = arrays.get("effect_0_parents", np.empty(0)).size > 0
         self._effects = Effects(of, d or 0 if has_begun else 0)
         self._effects.restore(arrays, of, c)

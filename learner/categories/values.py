@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry, counts, read
+from faust_oslrau.learner.state_schema import Entry, counts, expect, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 MOST_SLOTS = 512
@@ -58,6 +57,7 @@ class Values:
     def slots(self, codes: FloatArray) -> IntArray:
         """Return the slot of each value (m, c), `MISSING` for NaN."""
         result = np.full(codes.shape, MISSING)
+        codes = np.ascontiguousarray(codes)  # kernels are compiled for no other layout
         fill_slots(codes, self.codes, self.order, self.ends, result)
         return result
 
@@ -124,16 +124,13 @@ class Values:
         c = len(self.ends) - 1
         self.codes, self.field, self._sketch = read(arrays, _VALUES, prefix)
         rests = np.isnan(self.codes)
-        if not (rests[:c].all() and (self.field[:c] == np.arange(c)).all()) or (
-            rests[c:].any() or (self.field >= c).any()
-        ):
-            raise StateError(f"state: expected the values of {c} fields")
+        expect(rests[:c].all() and not rests[c:].any(), f"the values of {c} fields")
+        of_rests = (self.field[:c] == np.arange(c)).all()
+        expect(of_rests and (self.field < c).all(), f"the values of {c} fields")
         held = list(zip(self.field[c:].tolist(), self.codes[c:].tolist(), strict=True))
-        if (
-            len(set(held)) < len(held)
-            or (np.bincount(self.field, minlength=c) > self.most + 1).any()
-        ):
-            raise StateError("state: expected the values of a field once, and not too many")
+        expect(len(set(held)) == len(held), "the values of a field once")
+        few = np.bincount(self.field, minlength=c) <= self.most + 1
+        expect(few.all(), "not too many values of a field")
         self._index()
 
 

@@ -258,19 +258,13 @@ def add_squares(Z: Array, sums: Array, squares: Array) -> None:
 
 @kernel
 def shrink_to_pooled(
-    count: Array,
-    mean: Array,
-    squares: Array,
-    strength: float,
-    least: float,
-    covariance: Array,
+    count: Array, mean: Array, squares: Array, strength: float, covariance: Array
 ) -> None:
     """Fill lower triangles of ``covariance`` (K, d, d), drawn to the pooled one by ``strength``.
 
-    ``least`` is what a variance is at the least. Mean and covariance of n records are too narrow
-    for new ones, whose squared distance is 1 + (d + 3) / (n - d - 2) times as large. So covariances
-    are widened by this factor, with n + strength + d as the denominator: few records would make the
-    other one negative.
+    Mean and covariance of n records are too narrow for new ones, whose squared distance is
+    1 + (d + 3) / (n - d - 2) times as large. So covariances are widened by this factor, with
+    n + strength + d as the denominator: few records would make the other one negative.
     """
     K, d = mean.shape
     n, pooled = count.sum(), np.zeros((d, d))
@@ -280,7 +274,7 @@ def shrink_to_pooled(
                 covariance[k, a, b] = squares[k, a, b] - count[k] * mean[k, a] * mean[k, b]
                 pooled[a, b] += covariance[k, a, b]
     for a in range(d):
-        pooled[a, a] += pooled[a, a] / n + least
+        pooled[a, a] += pooled[a, a] / n + LEAST_VARIANCE
     pooled *= strength / (n + 1.0)
     for k in range(K):
         known = count[k] + strength
@@ -288,4 +282,4 @@ def shrink_to_pooled(
         for a in range(d):
             for b in range(a + 1):
                 covariance[k, a, b] = (covariance[k, a, b] + pooled[a, b]) * scale
-            covariance[k, a, a] += least
+            covariance[k, a, a] += LEAST_VARIANCE

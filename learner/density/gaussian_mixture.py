@@ -7,12 +7,10 @@ from collections.abc import Container
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import POSITIVE, Entry, read
+from faust_oslrau.learner.state_schema import POSITIVE, Entry, expect, read
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
-from .gaussian_kernels import LEAST_VARIANCE
 from .gaussians import Gaussians, excess
 from .mixtures import mix
 
@@ -137,9 +135,7 @@ class GaussianMixture:
     def covariances(self, mean: FloatArray) -> FloatArray:
         """Return lower triangles (K, d, d) of the covariances that the statistics give."""
         covariance = np.zeros_like(self.squares)
-        kernels.shrink_to_pooled(
-            self.count, mean, self.squares, self.shrinkage, LEAST_VARIANCE, covariance
-        )
+        kernels.shrink_to_pooled(self.count, mean, self.squares, self.shrinkage, covariance)
         return covariance
 
     def together(self) -> GaussianMixture:
@@ -184,7 +180,7 @@ class GaussianMixture:
         StateError if the arrays cannot be those of a mixture.
         """
         votes, shrinkage = read(arrays, _VOTES, prefix, s=len(shrinkages(d)))
-        mixture = cls.of_statistics(arrays, prefix, d, float(shrinkage[0]), **sizes)
+        mixture = cls.of_statistics(arrays, prefix, d, shrinkage, **sizes)
         mixture.votes = votes
         return mixture
 
@@ -197,28 +193,21 @@ class GaussianMixture:
         shrinkage: float = FIRST_SHRINKAGE,
         **sizes: Container[int],
     ) -> GaussianMixture:
-        """Return a mixture of ``d`` variables with no votes; ``K`` may be one of some ``sizes``.
-
-        Raises
-        ------
-        StateError
-            The arrays cannot be those of a mixture.
-        """
+        """Return a mixture of ``d`` variables with no votes, as ``of_state`` does."""
         sizes |= {"d": (d,), "w": (d * (d + 1) // 2,)}
         count, mean, sums, squares = read(arrays, _STATISTICS, prefix, **sizes)
         mixture, (i, j) = cls(len(count), d), np.tril_indices(d)
         mixture.shrinkage = shrinkage
         if len(count) == 0:
             return mixture
-        if not 0.0 < count.sum() < np.inf:
-            raise StateError(f"state: expected {prefix}count of records")
+        expect(0.0 < count.sum() < np.inf, f"{prefix}count of records")
         mixture.count, mixture.sums, mixture.gaussians.mean = count, sums, mean
         mixture.squares[:, i, j] = squares
         mixture.update()
         found = mixture.gaussians
         parameters = (mixture.weight, found.mean, found.whitening, found.log_norm)
-        if not all(np.isfinite(array).all() for array in parameters):
-            raise StateError(f"state: expected {prefix}squares of Gaussians")
+        is_sound = all(np.isfinite(array).all() for array in parameters)
+        expect(is_sound, f"{prefix}squares of Gaussians")
         return mixture
 
 

@@ -114,13 +114,7 @@ def close(mixtures: Array, d: int, m: int) -> None:
 
 @kernel
 def add_component(
-    v: int,
-    r: int,
-    log_weight: Value,
-    own_mean: Value,
-    own_variance: Value,
-    d: int,
-    mixtures: Array,
+    v: int, r: int, log_weight: Value, own_mean: Value, own_variance: Value, d: int, mixtures: Array
 ) -> None:
     """Add one Gaussian to the mixture of variable ``v``, for the lane of rows from ``r`` on.
 

@@ -8,14 +8,14 @@ records, in deviations of these. Units of each entity's own were tried: they ran
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.state_schema import LARGEST, Entry, read
+from faust_oslrau.learner.state_schema import LARGEST, Entry
+from faust_oslrau.learner.stored import SLOTS, Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
-
-from .roster import enlarged
 
 AGES = np.array([1.0, 4.0, 16.0, 64.0])
 """Scores of an entity from which on it is of the next age."""
@@ -66,50 +66,44 @@ def relate(
 
 
 _SUMS = Entry((len(AGES) + 1, 3), [0.0, -LARGEST, 0.0])
-_SCORES = {"scores": Entry(("k",), 0.0), "score_ages": _SUMS, "new_score_ages": _SUMS}
 
 
-class AgeScores:
+class AgeScores(Stored):
     """The usual scores of entities of each age.
 
     An entity's number of scores changes with each record. What is shared changes in ``end_batch``.
     """
 
-    def __init__(self) -> None:
-        self._counts = np.empty(0)
-        self._sums = np.zeros((len(AGES) + 1, 3))
-        self._new = np.zeros_like(self._sums)
-        self._units = age_units(self._sums)
+    schema: ClassVar = {
+        "_scores": Entry((SLOTS,), 0.0),
+        "_score_ages": _SUMS,
+        "_new_score_ages": _SUMS,
+    }
+    prefix = "entity_"
 
-    def reserve(self, room: int) -> None:
-        """Make room for so many entities."""
-        self._counts = enlarged(self._counts, room)
+    def __init__(self) -> None:
+        self._scores = np.empty(0)
+        self._score_ages, self._new_score_ages = np.zeros((2, len(AGES) + 1, 3))
+        self._units = age_units(self._score_ages)
 
     def relate(self, score: FloatArray, slots: IntArray, fresh: Mask) -> FloatArray:
         """Return the scores (m,) of the next rows in units of their entities' (m,) ages."""
         result = np.empty(len(score))
-        relate(score, slots, fresh, self._counts, self._units, self._new, result)
+        relate(score, slots, fresh, self._scores, self._units, self._new_score_ages, result)
         return result
 
     def end_batch(self, *, learning: bool) -> None:
         """End a learning batch: learn the usual scores of each age."""
         if learning:
-            self._sums = self._sums * np.exp(-self._new[:, :1] / MEMORY) + self._new
-            self._units = age_units(self._sums)
-        self._new = np.zeros_like(self._new)
-
-    def state(self, k: int) -> Arrays:
-        """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
-        return {
-            "entity_scores": self._counts[:k],
-            "entity_score_ages": self._sums,
-            "entity_new_score_ages": self._new,
-        }
+            new = self._new_score_ages
+            self._score_ages = self._score_ages * np.exp(-new[:, :1] / MEMORY) + new
+            self._units = age_units(self._score_ages)
+        self._new_score_ages = np.zeros_like(self._new_score_ages)
 
     def restore(self, arrays: Arrays, k: int) -> None:
         """Restore a state of ``k`` entities; StateError if it cannot be one."""
-        self._counts, self._sums, self._new = read(arrays, _SCORES, "entity_", k=k)
-        self._units = age_units(self._sums)
+        self.read_state(arrays, slots=k)
+        self._units = age_units(self._score_ages)
 
 
 def age_units(sums: FloatArray) -> FloatArray:

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
-from faust_oslrau.learner.layered import LayeredDensity, Network
+from faust_oslrau.learner.layered import LayeredDensity, NetworkLearner
 from faust_oslrau.learner.parameters import require
+from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.queries.derived import as_rows
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
+from faust_oslrau.learner.state_schema import expect
 
 from .habits import WIDEST
 from .layer import Entities, Others
-from .levels import OwnRows
 from .roster import Name, as_keys
 
 Names = Sequence[Name] | NDArray[Any]
@@ -76,7 +76,7 @@ class EntityDensity(LayeredDensity[Entities]):
 
     def __init__(
         self,
-        learner: Network | None = None,
+        learner: NetworkLearner | None = None,
         *,
         max_entities: int = 100_000,
         max_former_entities: int = 100_000,
@@ -206,16 +206,11 @@ class EntityDensity(LayeredDensity[Entities]):
 
     def _restore(self, layer: Entities, arrays: Arrays, width: int) -> int:
         layer.restore(arrays, width, 0, 0)
-        if not layer.has_begun:
-            raise StateError("state: expected entities")
+        expect(layer.has_begun, "entities")
         return width
 
     def _learn(
-        self,
-        learner: Network,
-        entities: Entities,
-        rows: FloatArray,
-        keys: Sequence[Key],
+        self, learner: NetworkLearner, entities: Entities, rows: FloatArray, keys: Sequence[Key]
     ) -> None:
         began, evaluation = entities.has_begun, None
         own = entities.take(rows, keys).rows
@@ -230,7 +225,7 @@ class EntityDensity(LayeredDensity[Entities]):
         self.n_records_ += len(rows)
         entities.update(self.n_records_, learning=True)
 
-    def _ahead(self, X: ArrayLike, entity: Names) -> Iterator[tuple[Entities, OwnRows]]:
+    def _ahead(self, X: ArrayLike, entity: Names) -> Iterator[tuple[Entities, InUnits]]:
         """Return for some rows at a time a layer that has taken them, and them in its units."""
         entities = self._known()[1]
         rows, keys = self._check(X, entity)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.protocol import Measured, Predictive, Which, of_rows
 from faust_oslrau.learner.scoring.tails import log_mass
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.stored import SLOTS, Stored
 
 from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
 from .kinds import MOST, Kinds
 from .mixed_density import MixedDensity, Sampled
-from .roster import enlarged
 
 WIDEST = 32
 """Most fields: the size of an entity's covariance grows with their square."""
@@ -46,16 +46,7 @@ class Mixed(NamedTuple):
     log_mass: FloatArray
 
 
-_HABITS = {
-    "entities": Entry(("k", "w"), 0.0, dtype="<f4"),
-    "products": Entry(("k", "p"), dtype="<f4"),
-    "common": Entry((DENSITIES,), 0.0),
-    "shares": Entry(("s", "K"), 0.0),
-    "new_common": Entry((DENSITIES,), 0.0),
-}
-
-
-class Habits:
+class Habits(Stored):
     """Mixes the network's density with kinds of records and a covariance of each entity.
 
     Begins with the first kinds, after 240 usual records; until then the network's density is all
@@ -63,22 +54,26 @@ class Habits:
     its records; what entities share changes in ``learn`` alone, at learning boundaries.
     """
 
+    schema: ClassVar = {
+        "_entities": Entry((SLOTS, "w"), 0.0, dtype="<f4"),
+        "_products": Entry((SLOTS, "p"), dtype="<f4"),
+        "_common": Entry((DENSITIES,), 0.0),
+        "_shares": Entry(("s", "K"), 0.0),
+        "_new_common": Entry((DENSITIES,), 0.0),
+    }
+    prefix = "habit_"
+
     def __init__(self) -> None:
         self._kinds = Kinds()
         self._entities = np.empty((0, 0), np.float32)
         self._products = np.empty((0, 0), np.float32)
         self._shared: Shared | None = None
-        self._common, self._votes = np.zeros((2, DENSITIES))
+        self._common, self._new_common = np.zeros((2, DENSITIES))
         self._shares = np.empty((0, 0))
         self._predicted: Predicted | None = None
 
     def mix(
-        self,
-        rows: FloatArray,
-        slots: IntArray,
-        fresh: Mask,
-        network: Measured,
-        room: int,
+        self, rows: FloatArray, slots: IntArray, fresh: Mask, network: Measured, room: int
     ) -> Measured:
         """Return the density of the next rows (m, d), and add these to their entities.
 
@@ -89,13 +84,13 @@ class Habits:
         if self._shared is None or self._kinds.mixture is None:
             return network
         m, d = rows.shape
-        self._reserve(room, d)
+        self.reserve(room, w=WIDTH, p=d * (d + 1) // 2)
         gaussians = self._kinds.mixture.gaussians
         log_kinds = np.ascontiguousarray(gaussians.log_densities(np.ascontiguousarray(rows.T)).T)
         predicted = _unfilled(m, *self._shared.second_moment.shape)
         mix(
             rows, slots, fresh, network.log_density, log_kinds,
-            self._entities, self._products, self._shared, self._votes, predicted,
+            self._entities, self._products, self._shared, self._new_common, predicted,
         )  # fmt: skip
         self._predicted = predicted
         K = log_kinds.shape[1]
@@ -105,11 +100,6 @@ class Habits:
         log_density = np.logaddexp(predicted.log_share + network.log_density, others)
         further_out = log_mass(predicted.distance[None], np.ones(1), rows)
         return Mixed(measures, log_density, further_out)
-
-    def _reserve(self, room: int, d: int) -> None:
-        if len(self._entities) < room:
-            self._entities = enlarged(self._entities.reshape(-1, WIDTH), room)
-            self._products = enlarged(self._products.reshape(-1, d * (d + 1) // 2), room)
 
     def ahead(self, slots: IntArray) -> Habits:
         """Return habits in which each of some entities (m,) has a slot of its own, in their order.
@@ -147,13 +137,13 @@ class Habits:
         shares = np.empty((len(rows), 0)) if self._shared is None else self._shares
         if self._kinds.learn(rows[usual], shares[usual]):
             self._entities[:, FIRST_KIND:] = 0.0
-        fading = np.exp(-self._votes.sum() / MEMORY)
-        self._common = self._common * fading + self._votes
+        fading = np.exp(-self._new_common.sum() / MEMORY)
+        self._common = self._common * fading + self._new_common
         self._share()
 
     def end_batch(self) -> None:
         """Forget what the records since the last boundary said, learned or not."""
-        self._votes, self._shares = np.zeros(DENSITIES), np.empty((0, 0))
+        self._new_common, self._shares = np.zeros(DENSITIES), np.empty((0, 0))
 
     @property
     def has_begun(self) -> bool:
@@ -181,16 +171,9 @@ class Habits:
         weight = self._shared.weight
         return self._entities[slots, FIRST_KIND : FIRST_KIND + len(weight)].astype(float), weight
 
-    def state(self, k: int) -> Arrays:
-        """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
-        return {
-            **self._kinds.state(),
-            "habit_entities": self._entities[:k],
-            "habit_products": self._products[:k],
-            "habit_common": self._common,
-            "habit_shares": self._shares,
-            "habit_new_common": self._votes,
-        }
+    def state(self, slots: int | None = None) -> Arrays:
+        """Return all that ``restore`` needs, of so many entities, as arrays."""
+        return self._kinds.state() | super().state(slots)
 
     def restore(self, arrays: Arrays, d: int, k: int, scored: int) -> None:
         """Restore a state; StateError if it cannot be one.
@@ -198,14 +181,12 @@ class Habits:
         Of rows with ``d`` fields and ``k`` entities; ``scored`` rows wait for the next boundary.
         """
         self._kinds.restore(arrays, d)
-        mixture, sizes = self._kinds.mixture, {"k": 0, "w": 0, "p": 0, "s": 0, "K": 0}
+        mixture, sizes = self._kinds.mixture, {"slots": 0, "w": 0, "p": 0, "s": 0, "K": 0}
         if len(arrays["habit_entities"]) > 0:
-            sizes |= {"k": k, "w": WIDTH, "p": d * (d + 1) // 2}
+            sizes |= {"slots": k, "w": WIDTH, "p": d * (d + 1) // 2}
         if mixture and scored:
             sizes |= {"s": scored, "K": len(mixture.count)}
-        self._entities, self._products, self._common, self._shares, self._votes = read(
-            arrays, _HABITS, "habit_", **sizes
-        )
+        self.read_state(arrays, **sizes)
         self._share()
 
 

@@ -84,8 +84,7 @@ class Kinds:
 
     def restore(self, arrays: Arrays, d: int) -> None:
         """Restore a state of rows with ``d`` fields; StateError if it cannot be one."""
-        (records,) = read(arrays, {"kinds_records": counts(1)})
-        self.n = int(records[0])
+        (self.n,) = read(arrays, {"kinds_records": counts(1)})
         waiting = self.n if 0 < self.n < STARTS[-1] else 0
         (self._first,) = read(
             arrays,

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key
-from faust_oslrau.learner.protocol import Measured, Predictive, Which
-from faust_oslrau.learner.queries.scaling import location_and_scale
+from faust_oslrau.learner.protocol import InUnits, Measured, Predictive, Which
+from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
-from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, expect, flags, read
+from faust_oslrau.learner.stored import SLOTS, Stored
 
 from . import population, profiles
 from .age_scores import AgeScores
 from .habits import Habits
-from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, OwnRows, restore_values, standardise
-from .memory import Memories
+from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, restore_values, standardise
+from .memory import FOLLOWED, Memories
 from .mixed_density import Sampled
-from .roster import FormerEntities, Newcomer, Roster, enlarged, stored
+from .roster import FormerEntities, Newcomer, Roster, stored
 from .watch import Watch
 
 Others = tuple[FloatArray, FloatArray, FloatArray]
@@ -32,18 +33,10 @@ YOUNG = 4096
 REFIT = 4096
 """Later it is estimated whenever so many records have come."""
 
-_ENTITIES = {
-    "levels": Entry(("k", "d")),
-    "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4"),
-    "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
-    "population": Entry((5, "d"), -LARGEST_VALUE, LARGEST_VALUE**2),
-    "first": counts("m"),
-    "first_fresh": flags("m"),
-    "records": counts(1),
-}
+_FIRST = {"first": counts("m"), "first_fresh": flags("m")}
 
 
-class Entities:
+class Entities(Stored):
     """The level and scale of each entity in each field, and how its fields go together.
 
     An entity's own statistics are context: they change with each of its records, after the record
@@ -63,6 +56,15 @@ class Entities:
         What tells of entities that are new or unusual as a whole; None if nothing does.
     """
 
+    schema: ClassVar = {
+        "_levels": Entry((SLOTS, "d")),
+        "_statistics": Entry((SLOTS, "d", 2), 0.0, dtype="<f4"),
+        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
+        "_population": Entry((5, "d"), -LARGEST_VALUE, LARGEST_VALUE**2),
+        "_records": counts(1),
+    }
+    prefix = "entity_"
+
     def __init__(self, limit: int, former_limit: int = 0) -> None:
         self.watch: Watch | None = None
         self.roster = Roster(limit)
@@ -76,14 +78,14 @@ class Entities:
         self._scores = AgeScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
         self._back: set[int] = set()  # rows of the last call whose entities came back
-        self._n = 0
+        self._records = 0
 
     @property
     def has_begun(self) -> bool:
         """Whether rows have units: from the first learning boundary on."""
         return self._reference.size > 0
 
-    def take(self, rows: FloatArray, keys: Sequence[Key]) -> OwnRows:
+    def take(self, rows: FloatArray, keys: Sequence[Key]) -> InUnits:
         """Return the next rows (m, d) in units of their entities, and add them to these.
 
         Until the first learning boundary rows are as they are.
@@ -93,12 +95,12 @@ class Entities:
         if not self.has_begun:
             self._slots = np.concatenate([self._slots, slots])
             self._fresh = np.concatenate([self._fresh, fresh])
-            own = OwnRows(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
+            own = InUnits(rows, np.zeros(len(rows)), np.ones((*rows.shape, 3)))
         else:
             self._slots, self._fresh = slots, fresh
             own = self._standardised(rows, self.roster.newcomers)
         if self.watch is not None:
-            self.watch.take(slots, keys, self.roster.newcomers, self._back, self._n)
+            self.watch.take(slots, keys, self.roster.newcomers, self._back, self._records)
         return own
 
     @property
@@ -112,19 +114,15 @@ class Entities:
     def begin(self, rows: FloatArray) -> FloatArray:
         """Learn the units of the stream from its first rows (m, d); return these in own units."""
         d = rows.shape[1]
-        self._reference = np.array([[0.0], [1.0]]) * np.ones(d)
-        for v, column in enumerate(rows.T):
-            seen = column[~np.isnan(column)]
-            if len(seen) > 0:
-                self._reference[:, v] = location_and_scale(seen)
+        self._reference = Scaling.of_rows(rows).units
         self._population = population.first_population(d)
         self._memories.begin(d)
         return self._standardised(rows, []).rows
 
-    def _standardised(self, rows: FloatArray, newcomers: list[Newcomer]) -> OwnRows:
+    def _standardised(self, rows: FloatArray, newcomers: list[Newcomer]) -> InUnits:
         m, d = rows.shape
         self._reserve(d)
-        own = OwnRows(np.empty((m, d)), np.empty(m), np.empty((m, d, 3)))
+        own = InUnits(np.empty((m, d)), np.empty(m), np.empty((m, d, 3)))
         blank, start = self._fresh.copy(), 0
         if len(self.former) > 0 or any(newcomer.gone for newcomer in newcomers):
             for newcomer in newcomers:
@@ -135,7 +133,7 @@ class Entities:
         self._memories.compare(rows, self._slots, self._fresh, own.units, self._reference)
         return own
 
-    def _standardise(self, rows: FloatArray, blank: Mask, own: OwnRows, at: slice) -> None:
+    def _standardise(self, rows: FloatArray, blank: Mask, own: InUnits, at: slice) -> None:
         standardise(
             rows[at], self._slots[at], blank[at], self._levels, self._statistics,
             self._population, self._reference, own.rows[at], own.log_jacobian[at], own.units[at],
@@ -155,12 +153,11 @@ class Entities:
         """Make room for all entities, in steps that double it."""
         if len(self._levels) < len(self.roster):
             room = min(2 * len(self.roster), self.roster.limit)
-            self._levels = enlarged(self._levels.reshape(-1, d), room)
-            self._statistics = enlarged(self._statistics.reshape(-1, d, 2), room)
+            self.reserve(room, d=d)
             self._scores.reserve(room)
-            self._memories.reserve(room)
+            self._memories.reserve(min(room, FOLLOWED), d=d)
 
-    def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, OwnRows]:
+    def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, InUnits]:
         """Return rows (m, d) in units of their entities, each as the next one of its entity.
 
         Nothing here changes. The layer that is returned has taken the rows: row r is in slot r.
@@ -178,7 +175,7 @@ class Entities:
             if former is not None:
                 found._levels[row], found._statistics[row] = former
                 blank[row] = False
-        own = OwnRows(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
+        own = InUnits(np.empty(rows.shape), np.empty(m), np.empty((*rows.shape, 3)))
         found._standardise(rows, blank, own, slice(0, m))
         return found, own
 
@@ -198,7 +195,7 @@ class Entities:
         """Return the mixed densities of some of the rows (m,) taken last, to compare fields."""
         return self._habits.conditionals(network, which)
 
-    def draw(self, network: Sampled, own: OwnRows, n: int, rng: np.random.Generator) -> FloatArray:
+    def draw(self, network: Sampled, own: InUnits, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw ``n`` rows (n, d) with the observed fields of the one row mixed last.
 
         ``own`` is that row; those drawn are in the units that it had before `take`.
@@ -225,7 +222,7 @@ class Entities:
 
     def update(self, n: int, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like."""
-        before, self._n = self._n, n
+        before, self._records = self._records, n
         self._habits.end_batch()
         self._scores.end_batch(learning=learning)
         if learning and (n <= YOUNG or n // REFIT > before // REFIT):
@@ -292,18 +289,14 @@ class Entities:
         restore_values(np.array(U, order="C"), units, self._reference, X, slope)
         return X, slope
 
-    def state(self) -> Arrays:
+    def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         k, first = len(self.roster), 0 if self.has_begun else None
         return {
             **self.roster.state(),
-            "entity_levels": self._levels[:k],
-            "entity_statistics": self._statistics[:k],
-            "entity_reference": self._reference,
-            "entity_population": self._population,
+            **super().state(k),
             "entity_first": self._slots[:first],
             "entity_first_fresh": self._fresh[:first].astype(np.uint8),
-            "entity_records": np.array([self._n]),
             **self._memories.state(k),
             **self._scores.state(k),
             **self._habits.state(k),
@@ -322,16 +315,12 @@ class Entities:
         held, width, first = len(self.roster), d or 0, 0
         if not self.has_begun:
             held, width, first, scored = 0, 0, pending, 0
-        (
-            self._levels, self._statistics, self._reference, self._population, self._slots, fresh,
-            records,
-        ) = read(arrays, _ENTITIES, "entity_", k=held, d=width, m=first)  # fmt: skip
-        self._fresh, self._n = fresh.astype(np.bool_), int(records[0])
-        if (self._slots >= len(self.roster)).any():
-            raise StateError("state: expected entities of the first records")
+        self.read_state(arrays, slots=held, d=width)
+        self._slots, self._fresh = read(arrays, _FIRST, self.prefix, m=first)
+        expect((self._slots < len(self.roster)).all(), "entities of the first records")
         # else scores would be no numbers
-        if (self._population[[B0, NU, TAU2, MEMORY]] <= 0).any():
-            raise StateError("state: expected positive variances of entities")
+        positive = self._population[[B0, NU, TAU2, MEMORY]] > 0
+        expect(positive.all(), "positive variances of entities")
         self._memories.restore(arrays, width, held)
         self._scores.restore(arrays, held)
         self._habits.restore(arrays, width, held, scored)

@@ -20,11 +20,9 @@ approximation.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 COUNT, SQUARES = range(2)
@@ -60,24 +58,6 @@ LARGEST_SQUARE = 1e200
 
 LARGEST_EXPONENT = 600.0
 """Exponent at which the way back ends: no expected value is as far from its level."""
-
-
-class OwnRows(NamedTuple):
-    """Rows in units of their entities.
-
-    Attributes
-    ----------
-    rows
-        What the network learns (m, d), about standard Gaussian; missing values stay missing.
-    log_jacobian
-        Sum (m,) of the logarithms of the observed fields' slopes.
-    units
-        Location, scale and degrees of freedom (m, d, 3) that were predicted for each field.
-    """
-
-    rows: FloatArray
-    log_jacobian: FloatArray
-    units: FloatArray
 
 
 @kernel

@@ -6,15 +6,16 @@ values best is taken for all entities.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry, expect
+from faust_oslrau.learner.stored import SLOTS, Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .levels import FARTHEST, LARGEST_VALUE, LONGEST, SCALE
-from .roster import enlarged
 
 MEMORIES = np.array([LONGEST, 100.0, 20.0, 5.0])
 """Records that a level may remember."""
@@ -30,8 +31,6 @@ KEEP = 0.9999
 
 GAIN = 0.98
 """Share of the loss with the longest memory that a shorter one must stay below."""
-
-_MEMORIES = {"followed": Entry(("f", "d", COUNT + 1)), "losses": Entry((COUNT, "d"), 0.0)}
 
 
 @kernel
@@ -71,8 +70,14 @@ def compare(
             own[v, COUNT] = min(count + 1.0, LONGEST)
 
 
-class Memories:
+class Memories(Stored):
     """Levels of some entities with each of the memories, and how well they predict."""
+
+    schema: ClassVar = {
+        "_followed": Entry((SLOTS, "d", COUNT + 1)),
+        "_losses": Entry((COUNT, "d"), 0.0),
+    }
+    prefix = "entity_"
 
     def __init__(self) -> None:
         self._followed = np.empty((0, 0, COUNT + 1))
@@ -81,10 +86,6 @@ class Memories:
     def begin(self, d: int) -> None:
         """Begin with rows of ``d`` fields."""
         self._followed, self._losses = np.empty((0, d, COUNT + 1)), np.zeros((COUNT, d))
-
-    def reserve(self, room: int) -> None:
-        """Make room for so many entities."""
-        self._followed = enlarged(self._followed, min(room, FOLLOWED))
 
     def compare(
         self,
@@ -101,15 +102,10 @@ class Memories:
         """Return the memory (d,) that predicts best."""
         return best_memory(self._losses)
 
-    def state(self, k: int) -> Arrays:
-        """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
-        return {"entity_followed": self._followed[:k], "entity_losses": self._losses}
-
     def restore(self, arrays: Arrays, d: int, k: int) -> None:
         """Restore a state of ``k`` entities with ``d`` fields; StateError if it cannot be one."""
-        self._followed, self._losses = read(arrays, _MEMORIES, "entity_", f=min(k, FOLLOWED), d=d)
-        if (self._followed[..., COUNT] < 0).any():
-            raise StateError("state: expected numbers of records of entities")
+        self.read_state(arrays, slots=min(k, FOLLOWED), d=d)
+        expect((self._followed[..., COUNT] >= 0).all(), "numbers of records of entities")
 
 
 def best_memory(losses: FloatArray) -> FloatArray:

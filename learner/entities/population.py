@@ -104,11 +104,7 @@ def variance_prior(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray
 
 
 def level_prior(
-    mean: FloatArray,
-    noise: FloatArray,
-    seen: Mask,
-    b0: FloatArray,
-    tau2: FloatArray,
+    mean: FloatArray, noise: FloatArray, seen: Mask, b0: FloatArray, tau2: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance (d,) of the levels of entities, as random effects.
 

@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import islice
 from numbers import Integral
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import InvalidInputError, StateError
+from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state import MOST_RECORDS
-from faust_oslrau.learner.state_schema import Entry, read
-
-T = TypeVar("T", bound=np.generic)
+from faust_oslrau.learner.state_schema import Entry, expect, read
+from faust_oslrau.learner.stored import doubled, enlarged
 
 Name = bytes | str | int | None
 """The same as callers may give it: see `as_keys`."""
@@ -131,9 +130,7 @@ class Roster:
             slot = self._evict()
             return slot, (self._keys[slot],)
         self._keys.append(None)
-        if len(self._last) < len(self._keys):
-            room = min(2 * len(self._keys), self.limit)
-            self._last = np.append(self._last, np.zeros(room - len(self._last), np.int64))
+        self._last = enlarged(self._last, min(doubled(len(self._last), len(self)), self.limit))
         return len(self._keys) - 1, ()
 
     def _evict(self) -> int:
@@ -163,18 +160,11 @@ class Roster:
         keys = keys_of(arrays, "entity_key")
         schema = {"entity_ages": Entry(("k",), 1, MOST_RECORDS, "<i8")}
         (ages,) = read(arrays, schema, k=len(keys))
-        if len(keys) > self.limit or len(np.unique(ages)) < len(keys):
-            raise StateError("state: expected when each entity was last seen")
+        all_differ = len(keys) == len(np.unique(ages)) <= self.limit
+        expect(all_differ, "when each entity was last seen")
         self._keys = keys
         self._slots = {key: slot for slot, key in enumerate(self._keys)}
         self._last, self._n, self._oldest = -ages, 0, []
-
-
-def enlarged(array: NDArray[T], n: int) -> NDArray[T]:
-    """Return an array with room for ``n`` slots; what is beyond those of ``array`` is 0."""
-    larger = np.zeros((n, *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def stored(key: Key) -> Key:
@@ -193,8 +183,7 @@ def packed_keys(keys: Sequence[Key]) -> tuple[NDArray[np.uint8], IntArray]:
 def keys_of(arrays: Arrays, prefix: str) -> list[Key]:
     """Return the keys that ``packed_keys`` packed; StateError if they cannot be some."""
     keys = unpacked(arrays, prefix, DIGEST)
-    if len(set(keys)) < len(keys):
-        raise StateError("state: expected different keys of entities")
+    expect(len(set(keys)) == len(keys), "different keys of entities")
     return keys
 
 
@@ -205,8 +194,8 @@ def unpacked(arrays: Arrays, prefix: str, longest: int) -> list[Key]:
     """
     schema = {"s": Entry(("n",), dtype="|u1"), "_lengths": Entry(("k",), -1, longest, "<i8")}
     text, lengths = read(arrays, schema, prefix)
-    if lengths.clip(0).sum() != len(text):
-        raise StateError(f"state: expected {prefix}s of the lengths that are given")
+    is_whole = lengths.clip(0).sum() == len(text)
+    expect(is_whole, f"{prefix}s of the lengths that are given")
     ends, joined = lengths.clip(0).cumsum().tolist(), text.tobytes()
     return [
         None if length < 0 else joined[end - length : end]
@@ -305,6 +294,5 @@ class FormerEntities:
         keys = keys_of(arrays, "former_key")
         k = len(keys)
         means, statistics = read(arrays, _FORMER, "former_", k=k, d=d if k > 0 else 0)
-        if k > self.limit:
-            raise StateError(f"state: expected at most {self.limit} former entities, got {k}")
+        expect(k <= self.limit, f"at most {self.limit} former entities, got {k}")
         self._of = dict(zip(keys, map(Former, means, statistics), strict=True))

@@ -10,12 +10,12 @@ not move.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import stdtr
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import LONGEST_NAME, Key, entity_name
 from faust_oslrau.learner.scoring.entity_events import (
     KINDS,
@@ -27,7 +27,8 @@ from faust_oslrau.learner.scoring.entity_events import (
     Aspect,
     EntityEvent,
 )
-from faust_oslrau.learner.state_schema import Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import Entry, counts, expect, flags, read
+from faust_oslrau.learner.stored import SLOTS, Stored, doubled
 
 from .roster import Newcomer, packed_keys, unpacked
 
@@ -65,15 +66,8 @@ LISTED, LEAST_LISTED = 16, 0.5
 """Aspects of an event at the most, and the share of the largest deviation from which on one is
 listed."""
 
-_WATCH = {
-    "unusual": flags("k"),
-    "slots": counts("n"),
-    "usual": Entry(("w",), 1.0),
-    "others": Entry((3,)),
-}
 
-
-class Watch:
+class Watch(Stored):
     """Events of new entities, and of those that become unusual or usual among all.
 
     No score depends on it. What is usual changes in ``compare`` alone.
@@ -92,6 +86,13 @@ class Watch:
     found
         Events since the last call of ``take``, in the order of the rows.
     """
+
+    schema: ClassVar = {
+        "_unusual": flags(SLOTS),
+        "_usual": Entry(("w",), 1.0),
+        "_others": Entry((3,)),
+    }
+    prefix = "watch_"
 
     def __init__(self, events: Sequence[str], largest: float) -> None:
         self.events = tuple(name for name in EVENTS if name in events)
@@ -117,9 +118,7 @@ class Watch:
         entities that came back.
         """
         self.found, self._last_row = [], len(slots) - 1
-        room = int(slots.max(initial=-1)) + 1
-        if room > len(self._unusual):
-            self._unusual = np.append(self._unusual, np.zeros(2 * room, np.bool_))
+        self.reserve(doubled(len(self._unusual), int(slots.max(initial=-1)) + 1))
         for newcomer in newcomers:
             self._unusual[slots[newcomer.row]] = False
         if NEW in self.events and n >= YOUNG:
@@ -206,31 +205,24 @@ class Watch:
                 found.append(Aspect(name, column, value, middle, float(deviations[at])))
         return tuple(found)
 
-    def state(self, k: int) -> Arrays:
-        """Return all that ``restore`` needs, of ``k`` entities, as arrays."""
+    def state(self, slots: int | None = None) -> Arrays:
+        """Return all that ``restore`` needs, of so many entities, as arrays."""
         text, lengths = packed_keys([name for _, name in self._latest])
-        unusual = np.zeros(k, np.uint8)
-        unusual[: len(self._unusual)] = self._unusual[:k]
-        return {
-            "watch_unusual": unusual,
+        self.reserve(slots or 0)  # some may have had no record yet
+        return super().state(slots) | {
             "watch_slots": np.array([slot for slot, _ in self._latest], np.int64),
             "watch_names": text,
             "watch_name_lengths": lengths,
-            "watch_usual": self._usual,
-            "watch_others": self._others,
         }
 
     def restore(self, arrays: Arrays, d: int, k: int) -> None:
         """Restore a state of ``k`` entities with ``d`` fields; StateError if it cannot be one."""
         names = unpacked(arrays, "watch_name", LONGEST_NAME)
-        unusual, slots, self._usual, self._others = read(
-            arrays, _WATCH, "watch_", k=k, n=len(names), w=(0, 2 * d + 1)
-        )
-        if len(self._usual) > 0 and (self._others[1:] < LEAST_SPREAD).any():
-            raise StateError("state: expected how much the deviations of entities differ")
-        if len(names) > LATEST or (slots >= k).any():
-            raise StateError("state: expected the latest entities")
-        self._unusual = unusual.astype(np.bool_)
+        self.read_state(arrays, slots=k, w=(0, 2 * d + 1))
+        (slots,) = read(arrays, {"slots": counts("n")}, self.prefix, n=len(names))
+        is_spread = len(self._usual) == 0 or (self._others[1:] >= LEAST_SPREAD).all()
+        expect(is_spread, "how much the deviations of entities differ")
+        expect(len(names) <= LATEST and (slots < k).all(), "the latest entities")
         self._latest = list(zip(slots.tolist(), names, strict=True))
 
 

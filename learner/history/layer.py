@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.protocol import Comparable, RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.clock import DAY
 from faust_oslrau.learner.scoring.ranking import share_of_batch
-from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, read
+from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, expect
+from faust_oslrau.learner.stored import SLOTS, Stored, doubled
 
 from .running_means import MEAN, WEIGHT, read_spans, take_means
 
@@ -24,14 +24,10 @@ TYPICAL = 0.6745
 FARTHEST = 1e150
 """Distance that larger ones count as, so that their squares are numbers."""
 
-_MEANS = {
-    "last": Entry(("k",), dtype="<i8"),
-    "means": Entry(("k", "s", "d", 2), [0.0 if at == WEIGHT else -LARGEST for at in range(2)]),
-}
-_SPREAD = {"spread": Entry(("s", "d"), POSITIVE, np.inf), "records": counts(1)}
+_LEAST = [0.0 if at == WEIGHT else -LARGEST for at in range(2)]
 
 
-class History:
+class History(Stored):
     """Widens rows by running means, and takes the means out of what is said of the rows.
 
     A widened row (d + s d columns) is the row x, then for each of s spans the means h of its fields
@@ -48,6 +44,14 @@ class History:
         Whether values lie around 0, as those in units of entities do.
     """
 
+    schema: ClassVar = {
+        "_means": Entry((SLOTS, "s", "d", 2), _LEAST),
+        "_last": Entry((SLOTS,), dtype="<i8", new=-1),
+        "_spread": Entry(("s", "w"), POSITIVE, np.inf),
+        "_records": counts(1),
+    }
+    prefix = "history_"
+
     def __init__(self, spans: Sequence[str], *, centred: bool = False) -> None:
         self.names = tuple(spans)
         self._spans = read_spans(self.names)
@@ -55,7 +59,7 @@ class History:
         self._means = np.empty((0, len(spans), 0, 2))
         self._last = np.empty(0, np.int64)
         self._spread = np.empty((len(spans), 0))
-        self._n = 0
+        self._records = 0
 
     @property
     def is_timed(self) -> bool:
@@ -67,16 +71,9 @@ class History:
         return d * (1 + len(self._spans))
 
     def n_fields(self, n_columns: int) -> int:
-        """Return the number of fields of widened rows with so many columns.
-
-        Raises
-        ------
-        StateError
-            No rows have that many columns.
-        """
+        """Return the number of fields of widened rows with so many columns; StateError for none."""
         d, left = divmod(n_columns, 1 + len(self._spans))
-        if left:
-            raise StateError("state: expected running means of each field in each record")
+        expect(not left, "running means of each field in each record")
         return d
 
     def take(self, rows: FloatArray, slots: IntArray, fresh: Mask, times: IntArray) -> FloatArray:
@@ -86,7 +83,10 @@ class History:
         milliseconds, negative for none.
         """
         m, d = rows.shape
-        self._reserve(d, int(slots.max(initial=-1)) + 1)
+        if self._spread.shape[1] == 0:
+            self._spread = np.full((len(self._spans), d), np.inf)
+        room = doubled(len(self._last), int(slots.max(initial=-1)) + 1)
+        self.reserve(room, s=len(self._spans), d=d)
         result = np.empty((m, self.n_columns(d)))
         result[:, :d] = rows
         take_means(
@@ -111,17 +111,6 @@ class History:
                 result[row, d:][known] = self._means[slot, :, :, MEAN].ravel()[known]
         return result
 
-    def _reserve(self, d: int, slots: int) -> None:
-        """Make room for fields and slots, in steps that double it."""
-        if self._spread.shape[1] == 0:
-            self._spread = np.full((len(self._spans), d), np.inf)
-        held = len(self._last)
-        if held < slots:
-            more = max(slots, 2 * held) - held
-            empty = np.zeros((more, len(self._spans), d, 2))
-            self._means = np.concatenate([self._means.reshape(-1, *empty.shape[1:]), empty])
-            self._last = np.append(self._last, np.full(more, -1))
-
     def past(self, widened: FloatArray) -> FloatArray:
         """Return widened rows without their own values: what is known before each record."""
         result = widened.copy()
@@ -141,8 +130,8 @@ class History:
         """
         self._last[self._last > now + DAY] = -1
         d = self.n_fields(widened.shape[1])
-        self._n += len(widened)
-        share = share_of_batch(len(widened), self._n)
+        self._records += len(widened)
+        share = share_of_batch(len(widened), self._records)
         for s in range(len(self._spans)):
             found = typical_distances(widened[:, :d] - widened[:, (s + 1) * d : (s + 2) * d])
             before = np.where(self._spread[s] < np.inf, self._spread[s], found)
@@ -169,23 +158,11 @@ class History:
         order = blame.order[blame.order < d].reshape(k, d)
         return Blame._make([order, blame.n_blamed, *(part[:, :d] for part in blame[2:])])
 
-    def state(self, slots: int) -> Arrays:
-        """Return all that ``restore`` needs, of so many slots in use."""
-        return {
-            "history_means": self._means[:slots],
-            "history_last": self._last[:slots],
-            "history_spread": self._spread,
-            "history_records": np.array([self._n]),
-        }
-
     def restore(self, arrays: Arrays, d: int | None) -> None:
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
-        spans = len(self._spans)
         # nothing was widened before units are known
         n_fields = 0 if len(arrays["history_last"]) == 0 else d or 0
-        self._last, self._means = read(arrays, _MEANS, "history_", s=spans, d=n_fields)
-        self._spread, records = read(arrays, _SPREAD, "history_", s=spans, d=(0, d or 0))
-        self._n = int(records[0])
+        self.read_state(arrays, s=len(self._spans), d=n_fields, w=(0, d or 0))
 
 
 class GivenMeans(RowDensities):

@@ -11,6 +11,8 @@ import numpy as np
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .layout import (
+    BACKGROUND,
+    COUNTERS,
     EDGES_TOP,
     FIRST,
     FREE,
@@ -25,6 +27,7 @@ from .layout import (
     PRODUCT_SCOPES,
     PRODUCT_STATS,
     PRODUCTS,
+    ROOT,
     SCOPES_TOP,
     STATS_TOP,
     Pools,
@@ -218,65 +221,50 @@ def copy_statistics(pools: Pools, source: int, target: int) -> None:
 
 
 @kernel
-def copy_nodes(
-    live: Array, nodes: Array, edges: Array, moved: Array, new_nodes: Array, new_edges: Array
-) -> None:
-    """Copy the nodes ``live`` to indices ``moved`` of new arrays; sort the edges by node."""
-    e = 0
-    for i in live:
-        new_nodes[moved[i]] = nodes[i]
-        edge = nodes[i]["first_edge"]
+def copy_network(live: Array, old: Pools, new: Pools, n_variables: int) -> None:
+    """Copy the nodes ``live``, children before parents, to the pools of a network without any.
+
+    They are listed for evaluation in this order, with edges, statistics and each scope once.
+    """
+    header, nodes = new.header, new.nodes
+    moved, scopes = np.empty(len(old.nodes), np.int64), np.empty(len(old.scopes), np.int64)
+    for s in range(len(scopes)):
+        scopes[s] = s if s < n_variables else NIL
+    for slot in COUNTERS:
+        header[slot] = old.header[slot]
+    header[NODES_TOP] = len(live)
+    for n in range(len(live)):
+        moved[live[n]] = n
+        nodes[n] = old.nodes[live[n]]
+        k, scope, statistics = nodes[n]["n_scope"], nodes[n]["scope"], nodes[n]["stats"]
+        if scopes[scope] == NIL:
+            scopes[scope] = header[SCOPES_TOP]
+            header[SCOPES_TOP] = copy_part(k, old.scopes, scope, new.scopes, scopes[scope])
+        nodes[n]["scope"] = scopes[scope]
+        if statistics != NIL:
+            length, top = statistics_length(nodes[n]["kind"], k), header[STATS_TOP]
+            header[STATS_TOP] = copy_part(length, old.stats, statistics, new.stats, top)
+            nodes[n]["stats"] = top
+        edge = nodes[n]["first_edge"]
         if edge != NIL:
-            new_nodes[moved[i]]["first_edge"] = e
+            nodes[n]["first_edge"] = header[EDGES_TOP]
         while edge != NIL:
-            new_edges[e]["child"] = moved[edges[edge]["child"]]
-            new_edges[e]["weight"] = edges[edge]["weight"]
-            edge = edges[edge]["next"]
-            new_edges[e]["next"] = NIL if edge == NIL else e + 1
-            new_nodes[moved[i]]["last_edge"] = e
-            e += 1
+            e = nodes[n]["last_edge"] = header[EDGES_TOP]
+            header[EDGES_TOP] += 1
+            new.edges[e]["child"] = moved[old.edges[edge]["child"]]
+            new.edges[e]["weight"] = old.edges[edge]["weight"]
+            edge = old.edges[edge]["next"]
+            new.edges[e]["next"] = NIL if edge == NIL else header[EDGES_TOP]
+        if nodes[n]["kind"] != LEAF:
+            link(header, nodes, n, NIL)
+    for slot in (ROOT, BACKGROUND):
+        if old.header[slot] != NIL:
+            header[slot] = moved[old.header[slot]]
 
 
 @kernel
-def move_scopes(nodes: Array, n: int, n_variables: int, old: Array, new: Array) -> int:
-    """Copy the scopes of ``nodes[:n]``, each once, to behind the variables; return the end."""
-    moved = np.empty(len(old), np.int64)
-    for i in range(len(old)):
-        moved[i] = i if i < n_variables else NIL
-    top = n_variables
-    for i in range(top):
-        new[i] = old[i]
-    for i in range(n):
-        start, k = nodes[i]["scope"], nodes[i]["n_scope"]
-        if moved[start] == NIL:
-            moved[start] = top
-            for j in range(k):
-                new[top + j] = old[start + j]
-            top += k
-        nodes[i]["scope"] = moved[start]
-    return top
-
-
-@kernel
-def move_statistics(nodes: Array, n: int, old: Array, new: Array) -> int:
-    """Copy the statistics of ``nodes[:n]``, one after the other; return the end."""
-    top = 0
-    for i in range(n):
-        k, start = nodes[i]["n_scope"], nodes[i]["stats"]
-        if start == NIL:
-            continue
-        length = statistics_length(nodes[i]["kind"], k)
-        for j in range(length):
-            new[top + j] = old[start + j]
-        nodes[i]["stats"] = top
-        top += length
-    return top
-
-
-@kernel
-def link_in_order(header: Array, nodes: Array, n: int) -> None:
-    """List ``nodes[:n]``, in which children come before parents, for evaluation in this order."""
-    header[FIRST], header[LAST] = NIL, NIL
-    for i in range(n):
-        if nodes[i]["kind"] != LEAF:
-            link(header, nodes, i, NIL)
+def copy_part(length: int, source: Array, start: int, target: Array, at: int) -> int:
+    """Copy a part of one array to another; return where it ends there."""
+    for j in range(length):
+        target[at + j] = source[start + j]
+    return at + length

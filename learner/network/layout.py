@@ -89,6 +89,13 @@ of their scopes and statistics, counters of structure changes, and the backgroun
 of the root that every record updates (NIL without one)."""
 
 
+CHANGES = [MIXTURES, MULTIVARIATE_LEAVES, MERGES_DENIED]
+"""Counters of structure changes."""
+
+COUNTERS = (N_NODES, PRODUCTS, PRODUCT_SCOPES, PRODUCT_STATS, *CHANGES)
+"""Slots of what is counted."""
+
+
 class Pools(NamedTuple):
     """The arrays that a network is made of, as kernels take them.
 
@@ -155,12 +162,3 @@ def list_nodes(root: int, nodes: Array, edges: Array, result: Array) -> int:
         height += 1
         depth = max(depth, height)
     return depth
-
-
-@kernel
-def list_children(i: int, nodes: Array, edges: Array, children: Array, weights: Array) -> None:
-    """Fill ``children`` (n,) and ``weights`` (n,) with the children of a node and their weights."""
-    edge = nodes[i]["first_edge"]
-    for c in range(len(children)):
-        children[c], weights[c] = edges[edge]["child"], edges[edge]["weight"]
-        edge = edges[edge]["next"]

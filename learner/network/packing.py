@@ -16,12 +16,10 @@ from faust_oslrau.learner.state_schema import Entry, read
 from .editing import add_edge, new_node, take_statistics
 from .layout import (
     BACKGROUND,
+    CHANGES,
     KIND_NAMES,
     LEAF,
-    MERGES_DENIED,
-    MIXTURES,
     MULTIVARIATE_LEAF,
-    MULTIVARIATE_LEAVES,
     NIL,
     PRODUCT,
     ROOT,
@@ -34,9 +32,6 @@ from .layout import (
 from .leaves import refresh_leaf, refresh_multivariate
 from .structure import Network
 from .validity import LARGEST_NUMBER, require
-
-CHANGES = [MIXTURES, MULTIVARIATE_LEAVES, MERGES_DENIED]
-"""Slots of the header that outlive packing."""
 
 SCHEMA = {
     "kind": Entry(("n",), min(KIND_NAMES), max(KIND_NAMES), "|i1"),
@@ -89,13 +84,7 @@ def pack_network(network: Network) -> Arrays:
 
 
 def unpack_network(n_variables: int, arrays: Arrays, variance_floor: float) -> Network:
-    """Build the network that ``pack_network`` took apart.
-
-    Raises
-    ------
-    StateError
-        The arrays are not those of a valid network.
-    """
+    """Build the network that ``pack_network`` took apart; StateError if it is no valid one."""
     try:
         network = _unpack(n_variables, arrays, variance_floor)
         network.check_validity()

@@ -11,12 +11,11 @@ from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.blocks import MOST_ROWS, neighbours_together, rows_per_block
 
 from .block_evaluation import rows_of_nodes
-from .editing import copy_nodes, link_in_order, move_scopes, move_statistics
+from .editing import copy_network
 from .evaluation import log_densities
 from .layout import (
     BACKGROUND,
     EDGE,
-    EDGES_TOP,
     FIRST,
     FREE_EDGE,
     FREE_NODE,
@@ -35,7 +34,6 @@ from .layout import (
     SUM,
     Pools,
     deepest,
-    list_children,
     list_nodes,
     moments_length,
 )
@@ -104,10 +102,10 @@ class Network:
 
     def children(self, node: int) -> Iterator[tuple[int, float]]:
         """Yield each child of a node with its unnormalised weight, in order."""
-        n = int(self.nodes[node]["n_children"])
-        children, weights = np.empty(n, np.int64), np.empty(n)
-        list_children(node, self.nodes, self.edges, children, weights)
-        yield from zip(children.tolist(), weights.tolist(), strict=True)
+        edge = int(self.nodes[node]["first_edge"])
+        while edge != NIL:
+            child, edge, weight = self.edges.item(edge)
+            yield child, weight
 
     def scope(self, node: int) -> IntArray:
         """Variables of a node, ascending."""
@@ -206,23 +204,11 @@ class Network:
         Sorts the nodes by their order of evaluation, and discards what removed nodes have left.
         """
         live, header = self.live, self.header
-        nodes, edges, n = self.nodes, self.edges, len(live)
-        moved = np.full(len(nodes), NIL)
-        moved[live] = np.arange(n)
-        self.nodes = np.zeros(2 * n + n_nodes, NODE)
-        self.edges = np.zeros(2 * n + n_edges, EDGE)
-        copy_nodes(live, nodes, edges, moved, self.nodes, self.edges)
-        scopes, stats = self.scopes, self.stats
-        self.scopes = np.zeros(2 * header[SCOPES_TOP] + n_scopes, np.int64)
-        self.stats = np.zeros(2 * header[STATS_TOP] + n_stats)
-        header[SCOPES_TOP] = move_scopes(self.nodes, n, self.n_variables, scopes, self.scopes)
-        header[STATS_TOP] = move_statistics(self.nodes, n, stats, self.stats)
-        header[[NODES_TOP, EDGES_TOP]] = n, n - 1
-        header[[FREE_NODE, FREE_EDGE]] = NIL
-        for slot in (ROOT, BACKGROUND):
-            if header[slot] != NIL:
-                header[slot] = moved[header[slot]]
-        link_in_order(header, self.nodes, n)
+        room = n_nodes, n_edges, n_scopes, n_stats
+        used = len(live), len(live), header[SCOPES_TOP], header[STATS_TOP]
+        larger = Network(self.n_variables, *(2 * n + m for n, m in zip(used, room, strict=True)))
+        copy_network(live, self.pools, larger.pools, self.n_variables)
+        self.header, self.nodes, self.edges, self.scopes, self.stats = larger.pools
 
     def count_parameters(self) -> int:
         """Count the free parameters: weights but one of each sum, means, variances, covariances."""

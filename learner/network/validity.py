@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,30 +44,19 @@ def require(valid: bool | np.bool_, expected: str) -> None:
 
 def _walk(network: Network, nodes: Columns) -> Children:
     """Return the children of all nodes of what is found to be a tree."""
-    edges, children = network.edges.tolist(), Children()
-    waiting, deep = [(network.root, 1)], deepest(network.n_variables)
+    children, waiting, deep = Children(), [(network.root, 1)], deepest(network.n_variables)
     while waiting:
         i, depth = waiting.pop()
         require(i not in children, "one parent for each node but the root")
         require(depth <= deep, f"at most {deep} nodes on a path")
-        children[i] = below = _children(nodes, edges, i)
-        kind = nodes["kind"][i]
+        n, kind = nodes["n_children"][i], nodes["kind"][i]
+        children[i] = below = list(islice(network.children(i), n + 1))
+        require(len(below) == n, "as many children as are counted")
         require(kind in KIND_NAMES, "known kinds of nodes")
         require((len(below) > 0) == (kind in (SUM, PRODUCT)), "children of sums and products only")
         waiting += [(child, depth + 1) for child, _ in below]
     require(len(children) == network.n_nodes, f"{network.n_nodes} nodes below the root")
     return children
-
-
-def _children(nodes: Columns, edges: list[Any], i: int) -> list[tuple[int, float]]:
-    found: list[tuple[int, float]] = []
-    edge, n = nodes["first_edge"][i], nodes["n_children"][i]
-    while edge != NIL and len(found) <= n:
-        child, following, weight = edges[edge]
-        found.append((child, weight))
-        edge = following
-    require(len(found) == n, "as many children as are counted")
-    return found
 
 
 def _check_scopes(network: Network, nodes: Columns, children: Children) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -18,7 +17,6 @@ from faust_oslrau.learner.network.layout import (
     MIXTURES,
     MULTIVARIATE_LEAF,
     MULTIVARIATE_LEAVES,
-    NIL,
     SUM,
 )
 from faust_oslrau.learner.network.structure import Network
@@ -55,23 +53,12 @@ def _edges(network: Network, live: IntArray) -> list[tuple[int, float | None]]:
     places = dict(zip(live.tolist(), range(len(live)), strict=True))
     is_sum = (network.nodes["kind"][live] == SUM).tolist()
     found: list[tuple[int, float | None]] = [(NO_PARENT, None)] * len(live)
-    for place, children in enumerate(_children(network, live)):
+    for place, node in enumerate(live.tolist()):
+        children = list(network.children(node))
         total = sum(weight for _, weight in children)
         for child, weight in children:
             found[places[child]] = place, weight / total if is_sum[place] else None
     return found
-
-
-def _children(network: Network, live: IntArray) -> Iterator[list[tuple[int, float]]]:
-    """Yield each node's children and weights. Entries of lists are faster to read than arrays'."""
-    edges = network.edges
-    child, following, weight = (edges[name].tolist() for name in ("child", "next", "weight"))
-    for edge in network.nodes["first_edge"][live].tolist():
-        found = []
-        while edge != NIL:
-            found.append((child[edge], weight[edge]))
-            edge = following[edge]
-        yield found
 
 
 class Evaluation(NamedTuple):
@@ -187,7 +174,7 @@ class NetworkDensity(Drawn):
         network = self._fitted()
         components = new_components(X.shape[1], len(X), most_leaves(network) + more)
         Z, _ = self._scaling.apply(X)
-        add_network(network, Z, np.ones(len(X)), self._scaling, components)
+        add_network(network, Z, self._scaling, components)
         return components
 
     def _sample(self, n: int, row: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -38,13 +38,10 @@ def most_leaves(network: Network) -> int:
     return int(np.bincount(network.pools.scopes[at]).max())
 
 
-def add_network(
-    network: Network, Z: FloatArray, share: FloatArray, scaling: Scaling, components: Components
-) -> None:
+def add_network(network: Network, Z: FloatArray, scaling: Scaling, components: Components) -> None:
     """Add the network's Gaussians for the missing values of columns ``Z`` (d, m).
 
-    ``share`` (m,) is the network's probability given what is observed. ``scaling`` leads from its
-    units to those of the components.
+    ``scaling`` leads from its units to those of the components.
     """
     m, n_nodes = Z.shape[1], int(network.header[NODES_TOP])
     block = new_block(len(Z), max(m, 2))  # one row takes whole lanes, too
@@ -52,9 +49,8 @@ def add_network(
     values = np.empty((n_nodes, block.shape[1]))
     evaluate(network.pools, block, max(m, 2), values, np.arange(n_nodes), NIL)
     descend(
-        network.pools, network.live, block, values, share,
-        scaling.location, scaling.scale, components,
-    )  # fmt: skip
+        network.pools, network.live, block, m, values, scaling.location, scaling.scale, components
+    )
 
 
 @kernel
@@ -62,21 +58,20 @@ def descend(
     pools: Pools,
     live: Array,
     Z: Array,
+    m: int,
     values: Array,
-    root_share: Array,
     location: Array,
     scale: Array,
     components: Components,
 ) -> None:
     """Add the leaves of a network by their shares; ``values`` (nodes, .) are log-densities.
 
-    The share of a node is its probability given what is observed in the columns of ``Z`` (d, .):
+    The share of a node is its probability given what is observed in ``m`` columns of ``Z`` (d, .):
     that of the child of a sum follows from Bayes' rule, that of the child of a product is the
     product's.
     """
-    nodes, edges, m = pools.nodes, pools.edges, len(root_share)
-    share = np.zeros((len(values), m))
-    share[live[-1]] = root_share
+    nodes, edges, share = pools.nodes, pools.edges, np.zeros((len(values), m))
+    share[live[-1]] = 1.0
     for i in live[::-1]:
         kind, edge, total = nodes[i]["kind"], nodes[i]["first_edge"], 0.0
         if kind == LEAF:

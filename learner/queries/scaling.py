@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import FloatArray
-from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.arrays import Arrays, FloatArray
+from faust_oslrau.learner.state_schema import POSITIVE, Entry, expect, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, choose, load, spread, store
 from faust_oslrau.learner.vector.math import larger, smaller
@@ -19,6 +19,9 @@ show its first movement, large enough that rounding is not taken for movement.""
 
 SMALLEST_SCALE = 1e-280
 """Least scale of a variable, so that densities stay finite where an entity has a smaller one."""
+
+
+UNITS = {"location": Entry(("d",), nan=True), "scale": Entry(("d",), POSITIVE, nan=True)}
 
 
 class Scaling:
@@ -36,19 +39,26 @@ class Scaling:
         return scaling
 
     @classmethod
-    def of(cls, location: FloatArray | None, scale: FloatArray | None) -> Scaling:
-        """Return a scaling from stored arrays; StateError if they cannot be one."""
-        if location is None or scale is None or location.shape != scale.shape or scale.ndim != 1:
-            raise StateError("state: expected a location and a scale for each variable")
-        if not location.dtype == scale.dtype == np.float64:
-            raise StateError("state: expected locations and scales as doubles")
-        unknown = np.isnan(location) & np.isnan(scale)
-        known = np.isfinite(location) & np.isfinite(scale) & (scale > 0)
-        if len(scale) == 0 or not (unknown | known).all():
-            raise StateError("state: expected finite locations and positive scales")
+    def of_state(cls, arrays: Arrays, prefix: str = "") -> Scaling:
+        """Return the scaling of a state; StateError if it cannot be one."""
+        location, scale = read(arrays, UNITS, prefix)
+        is_either = np.isnan(location) == np.isnan(scale)
+        expect(len(scale) > 0 and is_either.all(), "a location and a scale for each variable")
         scaling = cls(len(scale))
         scaling.location, scaling.scale = location, scale
         return scaling
+
+    @classmethod
+    def of_rows(cls, X: FloatArray) -> Scaling:
+        """Return the scaling that rows (m, d) tell."""
+        scaling = cls(X.shape[1])
+        scaling.learn(X)
+        return scaling
+
+    @property
+    def units(self) -> FloatArray:
+        """Location and scale (2, d), 0 and 1 where a variable was never observed."""
+        return np.stack([np.nan_to_num(self.location), np.nan_to_num(self.scale, nan=1.0)])
 
     @property
     def is_complete(self) -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.arrays import FloatArray, Mask
 from faust_oslrau.learner.state_schema import Entry, counts
+from faust_oslrau.learner.stored import SLOTS, Stored
 
 from .filters import Predicted
-from .table import Table
 
 FACTORS = np.array([0.2, 0.5, 0.8, 1.25, 2.0, 5.0])
 """Changes that are looked for: so many times the usual number of records."""
@@ -30,14 +30,6 @@ LONGEST_SECONDS, FEWEST_WINDOWS = 7680.0, 8
 learned: were it longer, a night would be a change each day."""
 
 _MOST = 1e9
-
-_EVIDENCE = {
-    "nats": Entry(("n", len(FACTORS)), -_MOST, _MOST),
-    "since": Entry(("n", len(FACTORS)), -1, dtype="<i8"),
-    "changed": counts("n", most=round(LONGEST_SECONDS)),
-    "factor": counts("n", most=len(FACTORS) - 1),
-    "against": Entry(("n",), -_MOST, _MOST),
-}
 
 
 class Found(NamedTuple):
@@ -61,25 +53,40 @@ class Found(NamedTuple):
     since: int
 
 
-class Evidence(Table):
+class Evidence(Stored):
     """Nats for each factor since they last spoke against it, of each subject.
 
     Windows have a length in ``seconds``, at least 1. A change has ``longest`` of them at the most.
+
+    Attributes
+    ----------
+    nats, since
+        The evidence for each factor (n, factors), and the first window that speaks for it.
+    changed
+        Windows since a change began (n,), 0 for none.
+    factor, against
+        Which change it is, and the evidence against it (n,).
     """
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(_new, _EVIDENCE)
-        self.longest = max(round(LONGEST_SECONDS / seconds), FEWEST_WINDOWS)
+    schema: ClassVar = {
+        "nats": Entry((SLOTS, len(FACTORS)), -_MOST, _MOST),
+        "since": Entry((SLOTS, len(FACTORS)), -1, dtype="<i8", new=-1),
+        "changed": counts(SLOTS, most=round(LONGEST_SECONDS)),
+        "factor": counts(SLOTS, most=len(FACTORS) - 1),
+        "against": Entry((SLOTS,), -_MOST, _MOST),
+    }
+    prefix = "rate_"
 
-    @property
-    def changed(self) -> IntArray:
-        """Windows since a change began (n,), 0 for none."""
-        return self.of["changed"]
+    def __init__(self, seconds: float) -> None:
+        self.longest = max(round(LONGEST_SECONDS / seconds), FEWEST_WINDOWS)
+        self.nats, self.against = np.empty((0, len(FACTORS))), np.empty(0)
+        self.since = np.empty((0, len(FACTORS)), np.int64)
+        self.changed, self.factor = np.empty((2, 0), np.int64)
 
     def change(self, subject: int, length: int) -> tuple[int, float]:
         """Return when a change began, and which; ``length`` is that of a window."""
-        factor = self.of["factor"][subject]
-        return max(int(self.of["since"][subject, factor]), 0) * length, float(FACTORS[factor])
+        factor = self.factor[subject]
+        return max(int(self.since[subject, factor]), 0) * length, float(FACTORS[factor])
 
     def add(
         self, records: FloatArray, predicted: Predicted, window: int, which: Mask
@@ -88,39 +95,25 @@ class Evidence(Table):
         usual, *others = predicted.log_probabilities(records, np.array([1.0, *FACTORS])).T
         told = np.clip(np.column_stack(others) - usual[:, None], -_MOST, _MOST)
         told[~which] = 0.0
-        known, rows = self.of, np.arange(len(told))
-        known["since"] = np.where(known["nats"] <= 0.0, window, known["since"])
-        known["nats"] = np.minimum(np.maximum(known["nats"], 0.0) + told, _MOST)
-        against = np.maximum(known["against"], 0.0) - told[rows, known["factor"]]
-        known["against"] = np.minimum(against, _MOST)
-        known["changed"] += which & (known["changed"] > 0)
+        self.since = np.where(self.nats <= 0.0, window, self.since)
+        self.nats = np.minimum(np.maximum(self.nats, 0.0) + told, _MOST)
+        against = np.maximum(self.against, 0.0) - told[np.arange(len(told)), self.factor]
+        self.against = np.minimum(against, _MOST)
+        self.changed += which & (self.changed > 0)
         return [*self._ended(), *self._begun(which)]
 
     def _ended(self) -> Iterator[Found]:
-        known = self.of
-        over = (known["against"] > OVER) | (known["changed"] >= self.longest)
-        for subject in np.flatnonzero((known["changed"] > 0) & over).tolist():
-            since = int(known["since"][subject, known["factor"][subject]])
-            stays = bool(known["against"][subject] <= OVER)
-            self.begin(subject)
+        over = (self.against > OVER) | (self.changed >= self.longest)
+        for subject in np.flatnonzero((self.changed > 0) & over).tolist():
+            since = int(self.since[subject, self.factor[subject]])
+            stays = bool(self.against[subject] <= OVER)
+            self.clear(subject)
             yield Found(subject, begins=False, stays=stays, since=since)
 
     def _begun(self, which: Mask) -> Iterator[Found]:
-        known = self.of
-        enough = which & (known["changed"] == 0) & (known["nats"].max(axis=1) > ENOUGH)
+        enough = which & (self.changed == 0) & (self.nats.max(axis=1) > ENOUGH)
         for subject in np.flatnonzero(enough).tolist():
-            factor = int(known["nats"][subject].argmax())
-            known["factor"][subject], known["changed"][subject] = factor, 1
-            known["against"][subject] = 0.0
-            since = int(known["since"][subject, factor])
+            factor = int(self.nats[subject].argmax())
+            self.factor[subject], self.changed[subject], self.against[subject] = factor, 1, 0.0
+            since = int(self.since[subject, factor])
             yield Found(subject, begins=True, stays=False, since=since)
-
-
-def _new(n: int) -> Arrays:
-    return {
-        "nats": np.zeros((n, len(FACTORS))),
-        "since": np.full((n, len(FACTORS)), -1),
-        "changed": np.zeros(n, np.int64),
-        "factor": np.zeros(n, np.int64),
-        "against": np.zeros(n),
-    }

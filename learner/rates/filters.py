@@ -10,15 +10,14 @@ memory, and one that comes in bursts against the last windows.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, gammaln, logsumexp
 
-from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
+from faust_oslrau.learner.arrays import FloatArray, Mask
 from faust_oslrau.learner.state_schema import POSITIVE, Entry
-
-from .table import Table
+from faust_oslrau.learner.stored import SLOTS, Stored
 
 KEPT = np.array([0.5, 0.9, 0.99, 0.999])[:, None]
 """Share of a level's evidence that is left after a window."""
@@ -51,13 +50,6 @@ PROFILE_RECORDS = 4.0
 """Records that speak for an hour of a profile to be an average one."""
 
 _LARGEST = 1e15
-
-_FILTERS = {
-    "shape": Entry(("n", *FILTERS), POSITIVE, _LARGEST),
-    "rate": Entry(("n", *FILTERS), POSITIVE, _LARGEST),
-    "log_weight": Entry(("n", *FILTERS), LEAST["log_weight"], 0.0),
-    "hours": Entry(("n", 2, sum(HOURS)), 0.0, _LARGEST),
-}
 
 
 class Predicted(NamedTuple):
@@ -109,35 +101,43 @@ class Predicted(NamedTuple):
         return high
 
 
-class Filters(Table):
+class Filters(Stored):
     """The filters of subjects, which begin with the first window of each.
 
     Windows have a length in ``seconds``.
     """
 
+    schema: ClassVar = {
+        "_shape": Entry((SLOTS, *FILTERS), POSITIVE, _LARGEST, new=FIRST_RECORDS),
+        "_rate": Entry((SLOTS, *FILTERS), POSITIVE, _LARGEST, new=FIRST_WINDOWS),
+        "_log_weight": Entry((SLOTS, *FILTERS), LEAST["log_weight"], 0.0),
+        "_hours": Entry((SLOTS, 2, sum(HOURS)), 0.0, _LARGEST),
+    }
+    prefix = "rate_"
+
     def __init__(self, seconds: float) -> None:
-        super().__init__(_new, _FILTERS)
+        self._shape, self._rate, self._log_weight = np.empty((3, 0, *FILTERS))
+        self._hours = np.empty((0, 2, sum(HOURS)))
         self._kept = np.exp(-min(seconds / 3600.0, 1.0) / VISITS)
 
     @property
     def has_level(self) -> Mask:
         """Whether each subject (n,) has learned a window: the first one only tells the level."""
-        known: Mask = self.of["rate"].max(axis=(1, 2, 3)) > FIRST_WINDOWS
+        known: Mask = self._rate.max(axis=(1, 2, 3)) > FIRST_WINDOWS
         return known
 
     def forget_level(self, subject: int) -> None:
         """Forget what is known of a subject but for its hours."""
-        hours = self.of["hours"][subject].copy()
-        self.begin(subject)
-        self.of["hours"][subject] = hours
+        hours = self._hours[subject].copy()
+        self.clear(subject)
+        self._hours[subject] = hours
 
     def predict(self, hour: float) -> Predicted:
         """Return what a window brings in the middle of which it is this ``hour`` of the week."""
-        shape, log_weight = self.of["shape"], self.of["log_weight"]
         profile = self._profile(hour)
-        mean = shape / self.of["rate"] * profile[:, :, None, None]
-        total = logsumexp(log_weight, axis=(1, 2, 3), keepdims=True)
-        return Predicted(log_weight - total, mean, 1.0 / (1.0 / shape + 1.0 / SIZE), profile)
+        mean = self._shape / self._rate * profile[:, :, None, None]
+        log_weight = self._log_weight - logsumexp(self._log_weight, axis=(1, 2, 3), keepdims=True)
+        return Predicted(log_weight, mean, 1.0 / (1.0 / self._shape + 1.0 / SIZE), profile)
 
     def learn(self, records: FloatArray, predicted: Predicted, hour: float, which: Mask) -> None:
         """Learn the counts (n,) of the window that was ``predicted``, of the subjects ``which``."""
@@ -146,19 +146,17 @@ class Filters(Table):
         told[~self.has_level] = 0.0  # else filters that expect next to nothing win for a day
         log_weight = KEPT_WEIGHT * (predicted.log_weight + told)
         worth = 1.0 / (1.0 + mean / SIZE)  # of what varies more, a window tells less
-        learned = {
-            "shape": KEPT * self.of["shape"] + worth * y,
-            "rate": KEPT * self.of["rate"] + worth * predicted.profile[:, :, None, None],
-            "log_weight": log_weight - log_weight.max(axis=(1, 2, 3), keepdims=True),
-        }
-        for name, array in learned.items():
-            # of many records, a window is worth less than any fixed number
-            least = LEAST[name] * (worth if name == "rate" else 1.0)
-            self.of[name][which] = np.maximum(array, least)[which]
+        shape = KEPT * self._shape + worth * y
+        rate = KEPT * self._rate + worth * predicted.profile[:, :, None, None]
+        log_weight -= log_weight.max(axis=(1, 2, 3), keepdims=True)
+        self._shape[which] = np.maximum(shape, LEAST["shape"])[which]
+        # of many records, a window is worth less than any fixed number
+        self._rate[which] = np.maximum(rate, LEAST["rate"] * worth)[which]
+        self._log_weight[which] = np.maximum(log_weight, LEAST["log_weight"])[which]
         window = np.column_stack([records, np.ones(len(records))])
         for at in _places(hour):
-            self.of["hours"][which, :, at] *= self._kept
-            self.of["hours"][which, :, at] += window[which]
+            self._hours[which, :, at] *= self._kept
+            self._hours[which, :, at] += window[which]
 
     def _profile(self, hour: float) -> FloatArray:
         """Return how an hour of the week differs from an average one (n, profiles)."""
@@ -169,22 +167,12 @@ class Filters(Table):
 
     def _hour(self, hour: float) -> FloatArray:
         """Return what an hour of the day and of the week brings (n, 2), in average hours."""
-        hours = self.of["hours"]
+        hours = self._hours
         records, windows = hours[:, :, : HOURS[0]].sum(axis=2).T[:, :, None]
         mean = np.maximum(records, FIRST_RECORDS) / np.maximum(windows, 1.0)
         records, windows = hours[:, :, _places(hour)].transpose(1, 0, 2)
         brought: FloatArray = (records + PROFILE_RECORDS) / (windows * mean + PROFILE_RECORDS)
         return brought
-
-
-def _new(n: int) -> Arrays:
-    """Return what is known of ``n`` subjects before their first window."""
-    return {
-        "shape": np.full((n, *FILTERS), FIRST_RECORDS),
-        "rate": np.full((n, *FILTERS), FIRST_WINDOWS),
-        "log_weight": np.zeros((n, *FILTERS)),
-        "hours": np.zeros((n, 2, sum(HOURS))),
-    }
 
 
 def _places(hour: float) -> tuple[int, int]:

@@ -8,13 +8,12 @@ from itertools import pairwise
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
-from faust_oslrau.learner.errors import InvalidParameterError, StateError
+from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, ChangedRate, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
 from faust_oslrau.learner.silence.subjects import PARTITION, packed_names, read_names
-from faust_oslrau.learner.state_schema import Entry, counts, flags, read
-from faust_oslrau.learner.vector.compiler import Array
+from faust_oslrau.learner.state_schema import Entry, counts, expect, flags, read
 
 from .evidence import Evidence, Found
 from .filters import Filters, Predicted
@@ -36,7 +35,6 @@ _RATES = {
     "records": counts("n"),
     "is_new": flags("n"),
     "silent": counts("n"),
-    "names": Entry(("b",), dtype="|u1"),
 }
 
 
@@ -150,8 +148,8 @@ class Rates:
         """Look at the window that ends with the one before a row, and begin the ``following``."""
         self._reserve()
         for slot in np.flatnonzero(self._is_new).tolist():
-            self._filters.begin(slot)
-            self._evidence.begin(slot)
+            self._filters.clear(slot)
+            self._evidence.clear(slot)
         is_next = self._window != _NO_WINDOW and following == self._window + 1
         changes = self._look_at(row) if is_next and self._is_whole else []
         self._window, self._is_whole = following, is_next
@@ -223,27 +221,20 @@ class Rates:
 
     def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
-        window, is_whole, records, is_new, silent, text = read(
+        self._window, self._is_whole, records, is_new, silent = read(
             arrays, _RATES, "rate_", n=range(1, MOST_ENTITIES + 2)
         )
         n = len(records)
-        self._keys = [None, *_read_keys(text, n)]
-        self._slots = {key: slot for slot, key in enumerate(self._keys) if key is not None}
-        if len(self._slots) < n - 1:
-            raise StateError("state: expected entities with names, each once")
-        self._window, self._is_whole = int(window[0]), bool(is_whole[0])
-        self._records, self._silent = records.tolist(), silent.tolist()
-        self._is_new = is_new.astype(np.bool_).tolist()
-        self._filters.restore(arrays, n)
-        self._evidence.restore(arrays, n)
-        self._free = self._free_slots()
-
-
-def _read_keys(text: Array, n: int) -> list[Key]:
-    try:
-        return [
+        self._keys = [
             None if name is None else name.encode(errors="surrogateescape")
-            for name in read_names(text, n)[1:]
+            for name in read_names(arrays, "rate_names", n)
         ]
-    except UnicodeEncodeError as error:
-        raise StateError("state: expected the names of entities") from error
+        self._slots = {key: slot for slot, key in enumerate(self._keys) if key is not None}
+        is_named = self._keys[PARTITION] is None and len(self._slots) >= n - 1
+        expect(is_named, "entities with names, each once")
+        self._records, self._is_new, self._silent = (
+            each.tolist() for each in (records, is_new, silent)
+        )
+        self._filters.read_state(arrays, slots=n)
+        self._evidence.read_state(arrays, slots=n)
+        self._free = self._free_slots()

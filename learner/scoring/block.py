@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -142,6 +142,11 @@ class ChangedRate(NamedTuple):
 Event = TypeVar("Event", IncidentEvent, EntityEvent, Silence, RateChange)
 
 
+def moved(events: Iterable[Event], n: int) -> list[Event]:
+    """Return events ``n`` rows later."""
+    return [event._replace(row=n + event.row) for event in events]
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredBlock:
     """Scores of the m rows of one call, with what the call learned and how long it took.
@@ -213,10 +218,6 @@ class ScoredBlock:
 
     def after(self, n: int) -> ScoredBlock:
         """Return the block after ``n`` rows that warm up without a model."""
-
-        def moved(events: tuple[Event, ...]) -> tuple[Event, ...]:
-            return tuple(event._replace(row=n + event.row) for event in events)
-
         missing = np.full(n, np.nan)
         return replace(
             self,
@@ -226,10 +227,10 @@ class ScoredBlock:
             n_learned=np.pad(self.n_learned, (n, 0)),
             warming_up=np.pad(self.warming_up, (n, 0), constant_values=True),
             changes=tuple((n + position, change) for position, change in self.changes),
-            incidents=moved(self.incidents),
-            entity_events=moved(self.entity_events),
-            silences=moved(self.silences),
-            rate_changes=moved(self.rate_changes),
+            incidents=tuple(moved(self.incidents, n)),
+            entity_events=tuple(moved(self.entity_events, n)),
+            silences=tuple(moved(self.silences, n)),
+            rate_changes=tuple(moved(self.rate_changes, n)),
             forecast=None
             if self.forecast is None
             else Forecast(*(_after_missing(n, part) for part in self.forecast)),

@@ -122,9 +122,10 @@ class Tail(NamedTuple):
         excess = np.maximum(self.threshold - score, 0.0) / self.scale
         return np.asarray(-np.log1p(self.shape * excess) / self.shape, np.float64)
 
-    def quantile(self, share: float) -> float:
-        """Return the score below which this share of the scores below the threshold lies."""
-        return self.threshold - self.scale * math.expm1(-self.shape * math.log(share)) / self.shape
+    def score_at(self, log_share: FloatArray) -> FloatArray:
+        """Return the scores (m,) below which these shares of the scores below the threshold lie."""
+        excess = np.expm1(-self.shape * log_share) / self.shape
+        return np.asarray(self.threshold - self.scale * excess, np.float64)
 
 
 class Calibration:
@@ -154,12 +155,28 @@ class Calibration:
             rank[below] = self._rank_below(score[below])
         return np.asarray(np.maximum(rank / (n + 1.0), SMALLEST_P_VALUE), np.float64)
 
+    def score_at(self, p_value: FloatArray) -> FloatArray:
+        """Return scores (m,) with these p-values; below all scores, without a tail, the lowest.
+
+        Infinite where there are no scores.
+        """
+        n = len(self.ascending)
+        if n == 0:
+            return np.full(len(p_value), np.inf)
+        rank = p_value * (n + 1.0)
+        result = np.interp(rank, np.arange(1, n + 1), self.ascending)
+        if self.tail is not None:
+            below = rank < 1.0
+            log_share = self.tail.log_survival(self.ascending[:1]) + np.log(rank[below])
+            result[below] = self.tail.score_at(log_share)
+        return result
+
     def lower_bound(self, share: float) -> float:
         """Return the score below which, by the tail, this share of the records lies.
 
         -inf without a tail.
         """
-        return -math.inf if self.tail is None else self.tail.quantile(share / TAIL_SHARE)
+        return -math.inf if self.tail is None else float(self.tail.score_at(np.log(share / TAIL_SHARE)))
 
     def _rank_below(self, score: FloatArray) -> FloatArray:
         """Return ranks (m,) of scores below all others, from 1 at the lowest of these downwards."""

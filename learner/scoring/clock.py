@@ -6,11 +6,13 @@ time stamps may be wrong, and where all of them jump back, the clock follows aft
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, IntArray
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry, expect
+from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 OFFSET, TIME = range(2)
@@ -31,11 +33,11 @@ STRETCH = 32
 DAY = 86_400_000
 """Milliseconds by which a time stamp may be ahead of the clock: time zones may be mistaken."""
 
-_CLOCK = {"clock": Entry((N_ROWS, 2), -1, dtype="<i8")}
 
-
-class Clock:
+class Clock(Stored):
     """The time of a partition, which each record may move on."""
+
+    schema: ClassVar = {"_clock": Entry((N_ROWS, 2), -1, dtype="<i8")}
 
     def __init__(self) -> None:
         self._clock = np.full((N_ROWS, 2), -1)
@@ -56,16 +58,11 @@ class Clock:
         follow_time(places, self._clock, result)
         return result
 
-    def state(self) -> Arrays:
-        """Return all that ``restore`` needs, as arrays."""
-        return {"clock": self._clock}
-
     def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
-        (clock,) = read(arrays, _CLOCK)
-        if (clock[COUNTS] < 0).any() or clock[COUNTS, 1] > STRETCH:
-            raise StateError("state: expected a partition's clock")
-        self._clock = clock
+        self.read_state(arrays)
+        counts = self._clock[COUNTS]
+        expect((counts >= 0).all() and counts[1] <= STRETCH, "a partition's clock")
 
 
 def plausible(times: IntArray, now: IntArray) -> IntArray:

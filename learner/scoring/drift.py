@@ -15,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import record_count
-from faust_oslrau.learner.state_schema import LARGEST, Entry, read
+from faust_oslrau.learner.state_schema import LARGEST, Entry, expect, read
 
 from .calibration import ranks
 
@@ -82,8 +81,8 @@ class Drift:
     def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
         reference, numbers = read(arrays, _DRIFT, n=range(REFERENCE_SCORES + 1))
-        if len(reference) == REFERENCE_SCORES and not (reference[:-1] <= reference[1:]).all():
-            raise StateError("state: expected a drift detector's reference in order")
+        is_sorted = len(reference) < REFERENCE_SCORES or (reference[:-1] <= reference[1:]).all()
+        expect(is_sorted, "a drift detector's reference in order")
         n, mean, squares, fallen, risen, records = numbers.tolist()
         self._reference, self._n, self._records = reference, record_count(n), record_count(records)
         self._mean, self._squares, self._fallen, self._risen = mean, squares, fallen, risen

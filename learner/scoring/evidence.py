@@ -27,6 +27,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import LARGEST, Entry, read
+from faust_oslrau.learner.stored import doubled, enlarged
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import log_positive
 
@@ -160,7 +161,7 @@ class Evidence:
         """
         self._reserve(int(slots.max(initial=-1)) + 1)
         row = add_up(
-            p_value, stuck, is_anomaly, places, slots, fresh, enough, SHAPES, LOG_SHAPES,
+            p_value, stuck, is_anomaly, places, slots, fresh, enough,
             self.numbers, self.marks, self.squares, self.common,
         )  # fmt: skip
         if row == len(p_value):
@@ -194,11 +195,8 @@ class Evidence:
 
     def _reserve(self, needed: int) -> None:
         """Make room for so many slots, in steps that double it."""
-        held = len(self.numbers)
-        if held < needed:
-            more = max(needed, 2 * held) - held
-            self.numbers = np.concatenate([self.numbers, np.zeros((more, N + 3))])
-            self.marks = np.concatenate([self.marks, np.zeros((more, 3 * N + 4), np.int64)])
+        room = doubled(len(self.numbers), needed)
+        self.numbers, self.marks = enlarged(self.numbers, room), enlarged(self.marks, room)
 
     def state(self, slots: int) -> Arrays:
         """Return all that ``restore`` needs, of so many slots in use, as arrays."""
@@ -224,8 +222,6 @@ def add_up(
     slots: Array,
     fresh: Array,
     enough: Array,
-    shapes: Array,
-    log_shapes: Array,
     numbers: Array,
     marks: Array,
     squares: Array,
@@ -256,7 +252,7 @@ def add_up(
             if own[k] <= 0.0:
                 for j in range(3):
                     mark[3 * k + j] = places[i, j]
-            own[k] = max(own[k] + log_shapes[k] + (1.0 - shapes[k]) * nats, 0.0)
+            own[k] = max(own[k] + LOG_SHAPES[k] + (1.0 - SHAPES[k]) * nats, 0.0)
             reached |= own[k] >= enough[i] * common[DEPENDENCE]
         if reached:
             return i

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state import record_count
+from faust_oslrau.learner.state_schema import expect
 
 from .blame import Blame
 from .evidence import Place
@@ -52,13 +52,7 @@ class IncidentParameters:
     critical: float = 75.0
 
     def __post_init__(self) -> None:
-        """Check the parameters.
-
-        Raises
-        ------
-        InvalidParameterError
-            One is out of its range.
-        """
+        """Raise InvalidParameterError for a parameter out of its range."""
         rate, records, seconds = self.false_alarm_rate, self.quiet_records, self.quiet_seconds
         require(0 < rate <= 0.01, "false_alarm_rate", rate, "in (0, 0.01]")
         require(records >= 1, "quiet_records", records, "at least 1")
@@ -162,14 +156,12 @@ def incident_of(values: dict[str, Any]) -> Incident:
     """Return the incident of a state; StateError if it cannot be one."""
     places = {name: _place(values[name]) for name in ("opened", "start", "peak", "latest")}
     incident = Incident(**{**values, **places})
-    if not 0 <= incident.start.number <= incident.opened.number <= incident.latest.number:
-        raise StateError("state: expected the records of an incident in order")
-    if not (0 < incident.p_value <= 1 and 0 <= incident.evidence < math.inf):
-        raise StateError("state: expected the evidence of an incident")
-    if incident.level not in range(len(LEVELS)):
-        raise StateError(f"state: expected a level of severity, got {incident.level!r}")
-    if not isinstance(incident.entity, str | None):
-        raise StateError("state: expected the name of an entity")
+    in_order = 0 <= incident.start.number <= incident.opened.number <= incident.latest.number
+    expect(in_order, "the records of an incident in order")
+    is_finite = 0 < incident.p_value <= 1 and 0 <= incident.evidence < math.inf
+    expect(is_finite, "the evidence of an incident")
+    expect(incident.level in range(len(LEVELS)), f"a level of severity, got {incident.level!r}")
+    expect(isinstance(incident.entity, str | None), "the name of an entity")
     record_count(incident.anomalies)
     return incident
 
@@ -206,10 +198,9 @@ class MergedBlame:
 
     def restore(self, means: FloatArray, seen: FloatArray, d: int) -> None:
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
-        if means.shape != (len(NUMBERS) + 1, d) or seen.shape != (d,):
-            raise StateError("state: expected the merged blame of an incident")
-        if not (seen >= 0).all():
-            raise StateError("state: expected numbers of blamed records")
+        shapes = means.shape, seen.shape
+        expect(shapes == ((len(NUMBERS) + 1, d), (d,)), "the merged blame of an incident")
+        expect((seen >= 0).all(), "numbers of blamed records")
         self.means, self.seen = means, seen
 
     def add(self, blame: Blame, row: int) -> None:

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.state import record_count
+from faust_oslrau.learner.state_schema import expect
 
 from .blame import Blame
 from .clock import DAY
@@ -283,7 +283,7 @@ class Incidents:
         for plain, means, seen, slot, *numbers in zip(values["open"], *blame, *counts, strict=True):
             held = Open(incident_of(plain), MergedBlame(), *numbers)
             held.blame.restore(means, seen, d)
-            if slot in incidents.open or slot >= incidents._evidence.n_slots:
-                raise StateError("state: expected an open incident for a slot")
+            is_free = slot not in incidents.open and slot < incidents._evidence.n_slots
+            expect(is_free, "an open incident for a slot")
             incidents.open[slot] = held
         return incidents

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -63,8 +63,6 @@ of the records to be its own fourth neighbour among 32."""
 
 ROUNDING = 1e-12
 """Deviation, as a share of the largest value, below which a field does not vary."""
-
-LARGEST = float(np.finfo(np.float64).max)
 
 
 class Neighbours:

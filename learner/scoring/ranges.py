@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry, read
-
-_RANGES = {"lowest": Entry(("d",), nan=True), "highest": Entry(("d",), nan=True)}
+from faust_oslrau.learner.state_schema import Entry, expect
+from faust_oslrau.learner.stored import Stored
 
 
-class Ranges:
+class Ranges(Stored):
     """The lowest and the highest value (d,) that each field had among a stream's learned records.
 
     NaN for a field without values; empty before the first records. Changes in ``update`` alone,
     which the scorer calls at learning boundaries.
     """
 
+    schema: ClassVar = {"lowest": Entry(("d",), nan=True), "highest": Entry(("d",), nan=True)}
+
     def __init__(self) -> None:
         self.lowest, self.highest = np.empty(0), np.empty(0)
 
-    def state(self) -> Arrays:
-        """Return the arrays that ``restore`` needs."""
-        return {"lowest": self.lowest, "highest": self.highest}
-
     def restore(self, arrays: Arrays, d: int | None) -> None:
         """Restore a state of ``d`` fields; StateError if it cannot be one."""
-        lowest, highest = read(arrays, _RANGES, d=(0, d or 0))
-        if not ((np.isnan(lowest) & np.isnan(highest)) | (lowest <= highest)).all():
-            raise StateError("state: expected the lowest value of each field below the highest")
-        self.lowest, self.highest = lowest, highest
+        self.read_state(arrays, d=(0, d or 0))
+        unknown = np.isnan(self.lowest) & np.isnan(self.highest)
+        is_range = unknown | (self.lowest <= self.highest)
+        expect(is_range.all(), "the lowest value of each field below the highest")
 
     def update(self, rows: FloatArray) -> None:
         """Add records (m, d)."""

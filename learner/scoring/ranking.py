@@ -8,13 +8,13 @@ lowest measure shows what any of them does.
 
 from __future__ import annotations
 
-import math
+from typing import ClassVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import POSITIVE, Entry, read
+from faust_oslrau.learner.state_schema import POSITIVE, Entry, expect
+from faust_oslrau.learner.stored import Stored
 
 MEMORY = 4096
 """Records that levels and spreads are averaged over: so many that an incident changes them little,
@@ -28,14 +28,6 @@ FIRST_MOST_SPREADS = 8.0
 """The same in the first batch, as a multiple of the distance that a tenth of the records exceed."""
 
 
-def in_spreads(log_p: FloatArray) -> FloatArray:
-    """Return logarithms of p-values in the units of scores: spreads from their level.
-
-    Both are log 2 where p-values are uniform.
-    """
-    return 1.0 + log_p / math.log(2.0)
-
-
 def share_of_batch(m: int, n: int) -> float:
     """Return the share of the last ``m`` of ``n`` records in an average.
 
@@ -45,10 +37,7 @@ def share_of_batch(m: int, n: int) -> float:
     return min(1.0, max(2.0 * m / n, m / MEMORY))
 
 
-_MEASURES = {"level": Entry(("k",), nan=True), "spread": Entry(("k",), POSITIVE)}
-
-
-class Ranking:
+class Ranking(Stored):
     """The lowest of several measures, each in units of its own spread among recent records.
 
     Changes in ``update`` alone, which the scorer calls at learning boundaries.
@@ -62,20 +51,18 @@ class Ranking:
         Records so far.
     """
 
+    schema: ClassVar = {"level": Entry(("k",), nan=True), "spread": Entry(("k",), POSITIVE)}
+
     def __init__(self) -> None:
         self.level, self.spread, self.n = np.empty(0), np.empty(0), 0
 
-    def state(self) -> Arrays:
-        """Return the arrays that ``restore`` needs."""
-        return {"level": self.level, "spread": self.spread}
-
     def restore(self, arrays: Arrays, n: int) -> None:
         """Restore a state of ``n`` records; StateError if it cannot be one."""
-        level, spread = read(arrays, _MEASURES)
+        self.read_state(arrays)
         # A measure that began later has no level yet, but the log-density, the first, has one.
-        if (len(level) == 0) != (n == 0) or np.isnan(level[:1]).any():
-            raise StateError("state: expected levels of measures where there are records")
-        self.level, self.spread, self.n = level, spread, n
+        is_known = (len(self.level) > 0) == (n > 0) and not np.isnan(self.level[:1]).any()
+        expect(is_known, "levels of measures where there are records")
+        self.n = n
 
     def score(self, measures: FloatArray) -> FloatArray:
         """Return the lowest (m,) of the measures (m, k) in spreads from their levels.

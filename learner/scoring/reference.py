@@ -9,14 +9,14 @@ younger than ``RECENT``, they are not rare any more: all are learned, and the re
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.parameters import require
-from faust_oslrau.learner.state_schema import BELOW_ONE, Entry, counts, read
+from faust_oslrau.learner.state_schema import BELOW_ONE, Entry, counts, expect, read
+from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .calibration import Calibration, ranks, replace_ordered
@@ -87,7 +87,6 @@ ADAPT_AFTER = 512
 """Records held back that are learned, by default."""
 
 _SCORES = Entry(("n",), -np.inf, np.inf)
-_RECENT = {"scores": _SCORES, "densities": _SCORES, "marks": Entry(("k",), 0.0, BELOW_ONE)}
 _HELD = {
     "rows": Entry(("n", "d"), nan=True),
     "scores": _SCORES,
@@ -128,8 +127,7 @@ class Held(NamedTuple):
     def restored(cls, arrays: Arrays) -> Self:
         """Return the rows of a state; StateError if they cannot be."""
         held = cls(*read(arrays, _HELD, "held_"))
-        if not (held.numbers[:-1] < held.numbers[1:]).all():
-            raise StateError("state: expected the records held back in order")
+        expect((np.diff(held.numbers) > 0).all(), "the records held back in order")
         return held
 
     def of(self, which: Mask) -> Self:
@@ -143,7 +141,7 @@ class Held(NamedTuple):
         return type(self)._make(map(np.concatenate, zip(self, others, strict=True)))
 
 
-class Reference:
+class Reference(Stored):
     """Recent records by their scores, and the far ones.
 
     Changes in ``admit`` alone, which the scorer calls at learning boundaries, so that p-values do
@@ -165,6 +163,13 @@ class Reference:
         Records held back, oldest first.
     """
 
+    schema: ClassVar = {
+        "scores": _SCORES,
+        "densities": _SCORES,
+        "marks": Entry(("k",), 0.0, BELOW_ONE),
+    }
+    prefix = "recent_"
+
     def __init__(self, adapt_after: int = ADAPT_AFTER) -> None:
         require(1 <= adapt_after <= RECENT, "adapt_after", adapt_after, f"from 1 to {RECENT}")
         self.adapt_after = adapt_after
@@ -181,6 +186,10 @@ class Reference:
         if marks is None or len(self.marks) == 0:
             return p_value
         return np.maximum(p_value, share_alike(self._ascending_marks, marks))
+
+    def score_at(self, p_value: FloatArray) -> FloatArray:
+        """Return the scores (m,) that have these p-values; infinite before the first records."""
+        return self._calibration.score_at(p_value)
 
     def lowest_usual_density(self, alarm_rate: float) -> float:
         """Return the log-density above which a record is usual: this share of recent ones is lower.
@@ -221,19 +230,15 @@ class Reference:
         self._calibration = Calibration(ascending)
         self._fence = self._calibration.lower_bound(FAR)
 
-    def state(self) -> Arrays:
+    def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
-        return {
-            "recent_scores": self.scores,
-            "recent_densities": self.densities,
-            "recent_marks": self.marks,
-            **{f"held_{name}": column for name, column in self.held._asdict().items()},
-        }
+        held = {f"held_{name}": column for name, column in self.held._asdict().items()}
+        return super().state() | held
 
     def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
         most = range(RECENT + 1)
-        self.scores, self.densities, self.marks = read(arrays, _RECENT, "recent_", n=most, k=most)
+        self.read_state(arrays, n=most, k=most)
         self.held = Held.restored(arrays)
         self._calibrate(np.sort(self.scores), np.sort(self.marks))
 

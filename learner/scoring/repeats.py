@@ -10,35 +10,42 @@ which records lie, so that a field that rests now and then, for long, is no faul
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.stored import SLOTS, Stored, doubled
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 MEMORY = 8192.0
 """Records that mean runs are averaged over."""
 
-_RUNS = {"last": Entry(("k", "d"), nan=True), "lengths": Entry(("k", "d"), 0.0)}
-_COUNTS = {"counts": Entry((2, "d"), 0.0), "new": Entry((2, "d"), 0.0)}
 
-
-class Repeats:
+class Repeats(Stored):
     """The runs of each slot's fields, and the mean run of each field.
 
     A slot's runs change with each record, what is usual in ``end_batch`` alone.
 
     Attributes
     ----------
-    last, runs
+    last, lengths
         Latest value and its repetitions (slots, d).
     counts
         Records, and the sum of their squared runs (2, d), of all slots.
     """
 
+    schema: ClassVar = {
+        "last": Entry((SLOTS, "d"), nan=True, new=np.nan),
+        "lengths": Entry((SLOTS, "d"), 0.0),
+        "counts": Entry((2, "w"), 0.0),
+        "_new": Entry((2, "w"), 0.0),
+    }
+    prefix = "run_"
+
     def __init__(self) -> None:
-        self.last, self.runs = np.empty((0, 0)), np.empty((0, 0))
+        self.last, self.lengths = np.empty((0, 0)), np.empty((0, 0))
         self.counts, self._new = np.empty((2, 0)), np.empty((2, 0))
         self._mean = np.empty(0)
 
@@ -51,14 +58,10 @@ class Repeats:
         if self.counts.shape[1] == 0:
             self.counts, self._new = np.zeros((2, d)), np.zeros((2, d))
             self._set_mean()
-        held, needed = len(self.last), int(slots.max(initial=-1)) + 1
-        if held < needed:
-            room = max(needed, 2 * held)
-            self.last = _enlarged(self.last.reshape(-1, d), room, np.nan)
-            self.runs = _enlarged(self.runs.reshape(-1, d), room, 0.0)
+        self.reserve(doubled(len(self.last), int(slots.max(initial=-1)) + 1), d=d)
         result, usual = np.empty(rows.shape), math.log(d)
         follow_runs(
-            rows, slots, fresh, self._mean, usual, self.last, self.runs, self._new, result
+            rows, slots, fresh, self._mean, usual, self.last, self.lengths, self._new, result
         )  # fmt: skip
         return result
 
@@ -73,19 +76,9 @@ class Repeats:
         records, squares = self.counts
         self._mean = np.maximum(0.5 * squares / np.maximum(records, 1.0), 1.0)
 
-    def state(self, slots: int) -> Arrays:
-        """Return all that ``restore`` needs, of so many slots in use."""
-        return {
-            "run_last": self.last[:slots],
-            "run_lengths": self.runs[:slots],
-            "run_counts": self.counts,
-            "run_new": self._new,
-        }
-
     def restore(self, arrays: Arrays, d: int) -> None:
         """Restore a state of rows of ``d`` fields; StateError if it cannot be one."""
-        self.last, self.runs = read(arrays, _RUNS, "run_", d=(0, d))
-        self.counts, self._new = read(arrays, _COUNTS, "run_", d=(0, d))
+        self.read_state(arrays, d=(0, d), w=(0, d))
         self._set_mean()
 
 
@@ -123,9 +116,3 @@ def follow_runs(
             counts[0, j] += 1.0
             counts[1, j] += 2.0 * runs[slot, j] + 1.0
             result[r, j] = max(runs[slot, j] / mean[j] - usual, 0.0)
-
-
-def _enlarged(array: FloatArray, n: int, value: float) -> FloatArray:
-    larger = np.full((n, array.shape[1]), value)
-    larger[: len(array)] = array
-    return larger

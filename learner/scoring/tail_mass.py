@@ -9,12 +9,14 @@ counts for no more than its share of the records.
 from __future__ import annotations
 
 from copy import copy
+from typing import ClassVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.gaussian_mixture import LEAST_COUNT, GaussianMixture
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.stored import Stored
 
 from .neighbours import fill_variances
 from .tails import log_mass
@@ -69,10 +71,8 @@ FARTHEST = 1e9
 EDGE = 0.01
 """Share of a field's lowest and highest values that its mean and deviation take as less extreme."""
 
-_UNITS = {"location": Entry(("d",)), "scale": Entry(("d",), 0.0)}
 
-
-class TailMass:
+class TailMass(Stored):
     """A few Gaussians, and how much of them lies further out than a record.
 
     Changes in ``update`` alone, which the scorer calls at learning boundaries. A row's mass has
@@ -89,6 +89,9 @@ class TailMass:
         Records so far.
     """
 
+    schema: ClassVar = {"location": Entry(("d",)), "scale": Entry(("d",), 0.0)}
+    prefix = "mass_"
+
     def __init__(self) -> None:
         self.location, self.scale, self.n = np.empty(0), np.empty(0), 0
         self.mixture: GaussianMixture | None = None
@@ -98,16 +101,17 @@ class TailMass:
         """Means (k, d) of the Gaussians, none before the first records."""
         return np.empty((0, 0)) if self.mixture is None else self.mixture.gaussians.mean
 
-    def state(self) -> Arrays:
+    def state(self, slots: int | None = None) -> Arrays:
         """Return the arrays that ``restore`` needs."""
         mixture = self.mixture or GaussianMixture(0, len(self.location))
-        units = {"mass_location": self.location, "mass_scale": self.scale}
-        return units | mixture.state("mass_")
+        return super().state() | mixture.state(self.prefix)
 
     def restore(self, arrays: Arrays, n: int) -> None:
         """Take up a state of ``n`` records; StateError where it cannot be one."""
-        self.location, self.scale = read(arrays, _UNITS, "mass_")
-        mixture = GaussianMixture.of_state(arrays, "mass_", len(self.location), K=range(MOST + 1))
+        self.read_state(arrays)
+        mixture = GaussianMixture.of_state(
+            arrays, self.prefix, len(self.location), K=range(MOST + 1)
+        )
         self.n = n
         if len(mixture.count) > 0:
             self._take(mixture)

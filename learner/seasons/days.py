@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry, expect
+from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .calendar import DAY, UNKNOWN
@@ -32,17 +34,8 @@ COUNT, SUM, REST, SQUARES = range(4)
 """Sums of a quarter of an hour: number of values, values, values less what the season expects, its
 squares."""
 
-_DAYS = {
-    "dates": Entry(("j",), dtype="<i8"),
-    "level": Entry(("j", QUARTERS, "d"), dtype="<f4", nan=True),
-    "spread": Entry(("j", HOURS, "d"), dtype="<f4", nan=True),
-    "open": Entry((2,), dtype="<i8"),
-    "sums": Entry((2, QUARTERS, "d", 4), nan=True),
-    "last": Entry((1,), dtype="<i8"),
-}
 
-
-class Days:
+class Days(Stored):
     """Each hour of the last dates in numbers, and each quarter of it.
 
     The records of two dates are summed up at a time, as those around midnight may be out of order.
@@ -59,6 +52,16 @@ class Days:
         Logarithm of the deviation of each hour's values less what the season expected (j, 24, d),
         NaN where records are missing, or too few.
     """
+
+    schema: ClassVar = {
+        "dates": Entry(("j",), dtype="<i8"),
+        "level": Entry(("j", QUARTERS, "d"), dtype="<f4", nan=True),
+        "spread": Entry(("j", HOURS, "d"), dtype="<f4", nan=True),
+        "_open": Entry((2,), dtype="<i8"),
+        "_sums": Entry((2, QUARTERS, "d", 4), nan=True),
+        "_last": Entry((1,), dtype="<i8"),
+    }
+    prefix = "season_"
 
     def __init__(self, d: int) -> None:
         self.dates = np.empty(0, np.int64)
@@ -126,25 +129,11 @@ class Days:
         self.spread[:, :, fields] = np.nan
         self._sums[:, :, fields, REST:] = np.nan
 
-    def state(self) -> Arrays:
-        """Return all that ``restore`` needs."""
-        return {
-            "season_dates": self.dates,
-            "season_level": self.level,
-            "season_spread": self.spread,
-            "season_open": self._open,
-            "season_sums": self._sums,
-            "season_last": np.array([self._last]),
-        }
-
     def restore(self, arrays: Arrays) -> None:
         """Restore a state of as many fields; StateError if it cannot be one."""
-        self.dates, self.level, self.spread, self._open, self._sums, last = read(
-            arrays, _DAYS, "season_", j=range(MOST_DAYS + 1), d=self._sums.shape[2]
-        )
-        if not (self._sums[..., COUNT] >= 0.0).all() or np.isnan(self._sums[..., SUM]).any():
-            raise StateError("state: expected counts of records")
-        self._last = int(last[0])
+        self.read_state(arrays, j=range(MOST_DAYS + 1), d=self._sums.shape[2])
+        expect((self._sums[..., COUNT] >= 0.0).all(), "counts of records")
+        expect(not np.isnan(self._sums[..., SUM]).any(), "sums of values")
 
 
 def log_deviation(sums: FloatArray) -> FloatArray:

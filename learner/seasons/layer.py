@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.queries.scaling import location_and_scale
+from faust_oslrau.learner.protocol import InUnits
+from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, flags, read
+from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.blocks import row_sums
 
 from .calendar import UNKNOWN, Calendar, week, weekday
@@ -39,35 +41,10 @@ WIDEST = 3.0
 """Largest difference from usual of the logarithm of a deviation."""
 
 
-class SeasonalRows(NamedTuple):
-    """Rows less what is usual at their hour.
-
-    Attributes
-    ----------
-    rows
-        Rows (m, d) as they would be at an average hour.
-    log_jacobian
-        Sum (m,) of the logarithms of the observed fields' slopes.
-    units
-        Shift and ratio of each field (m, d, 2): a value is the shift plus the ratio times the one
-        here.
-    """
-
-    rows: FloatArray
-    log_jacobian: FloatArray
-    units: FloatArray
+_USUAL = {"usual": Entry((2, WEEK, "d"), [[[-LARGEST]], [[POSITIVE]]])}
 
 
-_USUAL = {
-    "reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
-    "counting": flags(6, "d"),
-    "centre": Entry(("d",)),
-    "usual": Entry((2, WEEK, "d"), [[[-LARGEST]], [[POSITIVE]]]),
-    "latest": Entry((1,), dtype="<i8"),
-}
-
-
-class Seasons:
+class Seasons(Stored):
     """The level and spread of each field at each hour of the week.
 
     They change in ``end_batch`` alone, which the scorer calls at learning boundaries, and only when
@@ -77,23 +54,31 @@ class Seasons:
     ----------
     zone
         Time zone whose days and weeks count, such as ``Europe/Berlin``.
+
+    Attributes
+    ----------
+    counting
+        Which shapes count for each field (6, d): levels, steps and spreads, of day and week.
     """
+
+    schema: ClassVar = {
+        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
+        "counting": flags(6, "d"),
+        "_centre": Entry(("d",)),
+        "_latest": Entry((1,), dtype="<i8"),
+    }
+    prefix = "season_"
 
     def __init__(self, zone: str) -> None:
         self.zone = zone
         self.recent = RecentRows()
         self._calendar = Calendar(zone)
-        self._last = -1
+        self._latest = -1
         self._reference = np.empty((2, 0))
         self._days = Days(0)
-        self._counting = np.zeros((6, 0), np.bool_)
+        self.counting = np.zeros((6, 0), np.bool_)
         self._centre = np.empty(0)
         self._usual = np.empty((3, WEEK, 0))
-
-    @property
-    def counting(self) -> Mask:
-        """Which shapes count for each field (6, d): levels, steps and spreads, of day and week."""
-        return self._counting
 
     def take(
         self,
@@ -102,14 +87,14 @@ class Seasons:
         slots: IntArray,
         fresh: Mask,
         beside: FloatArray | None = None,
-    ) -> SeasonalRows:
+    ) -> InUnits:
         """Return the next rows (m, d) less what is usual at their hour, and keep them.
 
         ``times`` (m,) are time stamps in milliseconds, negative for none; ``slots``, ``fresh`` (m,)
         and ``beside`` (m, 2) are kept with the rows.
         """
         filled = self.known(times)
-        self._last = int(filled[-1]) if len(filled) else self._last
+        self._latest = int(filled[-1]) if len(filled) else self._latest
         kept = np.zeros((len(values), 2)) if beside is None else beside
         rows = Rows(values, filled, slots, fresh, kept)
         self.recent.add(rows)
@@ -118,14 +103,14 @@ class Seasons:
     def known(self, times: IntArray) -> IntArray:
         """Return time stamps (m,), that of the row before in place of an unknown one."""
         place = np.maximum.accumulate(np.where(times >= 0, np.arange(len(times)), -1))
-        return np.where(place >= 0, times[place], self._last)
+        return np.where(place >= 0, times[place], self._latest)
 
-    def less_usual(self, rows: Rows) -> SeasonalRows:
+    def less_usual(self, rows: Rows) -> InUnits:
         """Return rows less what is usual at their hour."""
         m, d = rows.values.shape
         if self._usual.shape[2] == 0:  # before the first boundary
             units = np.broadcast_to([0.0, 1.0], (m, d, 2))
-            return SeasonalRows(rows.values, np.zeros(m), units)
+            return InUnits(rows.values, np.zeros(m), units)
         date, hour = self._calendar.local(rows.times)
         known = (date != UNKNOWN)[:, None]
         at = np.where(known[:, 0], weekday(date) * QUARTERS + (hour * OF_HOUR).astype(np.int64), 0)
@@ -133,7 +118,7 @@ class Seasons:
         shift = np.where(known, self._usual[LEVEL, at] + self._centre * (1.0 - ratio), 0.0)
         slope = np.where(known & ~np.isnan(rows.values), -self._usual[LOG_RATIO, at], 0.0)
         units = np.stack([shift, ratio], axis=2)
-        return SeasonalRows((rows.values - shift) / ratio, row_sums(slope), units)
+        return InUnits((rows.values - shift) / ratio, row_sums(slope), units)
 
     def end_batch(self, *, learning: bool) -> bool:
         """End a learning batch; return whether other shapes count from now on.
@@ -157,23 +142,18 @@ class Seasons:
         d = values.shape[1]
         if self._reference.shape[1] == d:
             return
-        self._reference = np.array([[0.0], [1.0]]) * np.ones(d)
-        for v in range(d):
-            column = values[:, v]
-            column = column[~np.isnan(column)]
-            if len(column) > 0:
-                self._reference[:, v] = location_and_scale(column)
-        self._days, self._counting = Days(d), np.zeros((6, d), np.bool_)
+        self._reference = Scaling.of_rows(values).units
+        self._days, self.counting = Days(d), np.zeros((6, d), np.bool_)
         self._centre = self._reference[0]
         self._usual = profile(np.zeros((WEEK, d)), np.ones((WEEK, d)))
 
     def _learn(self) -> bool:
         """Learn the shapes from the closed dates; return whether others count than before."""
-        before, days = self._counting, self._days
+        before, days = self.counting, self._days
         levels, spreads = days.level.astype(np.float64), days.spread.astype(np.float64)
         within = np.exp(2.0 * np.nan_to_num(median(spreads.reshape(-1, spreads.shape[2]))))
         level = self._levels(levels, within)
-        changed = (self._counting != before)[:SPREAD_DAY].any(axis=0)
+        changed = (self.counting != before)[:SPREAD_DAY].any(axis=0)
         if changed.any():  # deviations were those from another level
             days.forget_spread(changed)
             spreads[:, :, changed] = np.nan
@@ -184,7 +164,7 @@ class Seasons:
         centre = location + scale * median(rest.reshape(-1, rest.shape[2]))
         self._centre = np.where(np.isnan(centre), self._centre, centre)  # a field was not observed
         self._usual = profile(level * scale, np.exp(np.clip(spread, -WIDEST, WIDEST)))
-        return bool((self._counting != before).any())
+        return bool((self.counting != before).any())
 
     def _levels(self, levels: FloatArray, within: FloatArray) -> FloatArray:
         """Learn the level of each quarter of the week (672, d), from ``levels`` (j, 96, d).
@@ -195,7 +175,7 @@ class Seasons:
         hours = of_hours(levels)
         variance = middle(without_days(hours).reshape(-1, hours.shape[2]) ** 2) + within
         level = between_hours(self._both(hours, variance, 0.0 * within, LEVEL_DAY))
-        seasonal = self._counting[[LEVEL_DAY, LEVEL_WEEK]].any(axis=0)
+        seasonal = self.counting[[LEVEL_DAY, LEVEL_WEEK]].any(axis=0)
         rest = without_days(levels - of_dates(level, self._days.dates))
         unit = np.where(seasonal, within, np.inf)
         return level + self._both(rest, unit, FARTHEST * np.sqrt(within), STEPS_DAY)
@@ -205,7 +185,7 @@ class Seasons:
 
         They count from ``at`` on.
         """
-        dates, before = self._days.dates, self._counting[at : at + 2]
+        dates, before = self._days.dates, self.counting[at : at + 2]
         same, days = np.zeros(len(dates), np.int64), without_days(levels)
         daily = find_shape(days, same, dates, unit, FEWEST_DAYS, before[0], least)
         found = np.where(daily.counts, daily.values, 0.0)
@@ -214,29 +194,24 @@ class Seasons:
         weekly = find_shape(rest, weekday(dates), week(dates), unit, FEWEST_WEEKS, before[1], least)
         total = np.zeros((DAYS_OF_WEEK, *levels.shape[1:])) + found
         total[: len(weekly.values)] += np.where(weekly.counts, weekly.values, 0.0)
-        self._counting = self._counting.copy()
-        self._counting[at : at + 2] = daily.counts, weekly.counts
+        self.counting = self.counting.copy()
+        self.counting[at : at + 2] = daily.counts, weekly.counts
         total = total.reshape(-1, levels.shape[2])
         return np.asarray(total - total.mean(axis=0))
 
-    def state(self) -> Arrays:
+    def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs."""
         return {
-            "season_reference": self._reference,
-            "season_counting": self._counting.astype(np.uint8),
-            "season_centre": self._centre,
+            **super().state(),
             "season_usual": self._usual[[LEVEL, RATIO]],
-            "season_latest": np.array([self._last]),
             **self._days.state(),
             **self.recent.state(),
         }
 
     def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
         """Restore a state of ``d`` fields, ``pending`` rows of which wait for the next boundary."""
-        self._reference, counting, self._centre, usual, last = read(
-            arrays, _USUAL, "season_", d=(0, d or 0)
-        )
-        self._counting, self._last = counting.astype(np.bool_), int(last[0])
+        self.read_state(arrays, d=(0, d or 0))
+        (usual,) = read(arrays, _USUAL, self.prefix, d=len(self._centre))
         self._usual = profile(*usual)
         self._days = Days(len(self._centre))
         self._days.restore(arrays)

@@ -76,21 +76,14 @@ class RecentRows:
         """Return all that ``restore`` needs."""
         parts = [*self._settled, *self._pending]
         rows = joined(parts) if parts else _no_rows()
-        return {
-            "season_rows": rows.values,
-            "season_times": rows.times,
-            "season_slots": rows.slots,
-            "season_fresh": rows.fresh.astype(np.uint8),
-            "season_beside": rows.beside,
-        }
+        stored = rows._replace(fresh=rows.fresh.astype(np.uint8))
+        return {f"season_{name}": array for name, array in zip(_ROWS, stored, strict=True)}
 
     def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
         """Restore a state of ``d`` fields, whose last ``pending`` rows came after the boundary."""
-        values, times, slots, fresh, beside = read(
-            arrays, _ROWS, "season_", m=range(pending, pending + MOST + 1), d=(0, d or 0)
-        )
-        rows = Rows(values, times, slots, fresh.astype(np.bool_), beside)
-        m = len(values)
+        most = range(pending, pending + MOST + 1)
+        rows = Rows(*read(arrays, _ROWS, "season_", m=most, d=(0, d or 0)))
+        m = len(rows.values)
         if m > pending:
             self._settled = [rows.part(slice(m - pending))]
         if pending > 0:

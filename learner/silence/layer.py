@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence, SilentEntity
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry, expect
+from faust_oslrau.learner.stored import SLOTS as OF_SLOTS
+from faust_oslrau.learner.stored import Stored, doubled
 
 from .following import (
     AGAIN,
@@ -30,22 +32,24 @@ from .following import (
 )
 from .subjects import PARTITION, Names, own_slots, packed_names, read_names
 
-_GAPS = {
-    "partition": Entry((N_PARTITION,), 0.0),
-    "numbers": Entry(("n", N_NUMBERS)),
-    "largest": Entry(("n", 2, LARGEST), dtype="<f4"),
-    "deadlines": Entry(("n",), -np.inf, np.inf),
-    "last": Entry(("n", 2), dtype="<i8"),
-    "names": Entry(("b",), dtype="|u1"),
-}
+_UNKNOWN = np.where(np.arange(N_NUMBERS) == LAST, -1.0, 0.0)
 
 
-class Silences:
+class Silences(Stored):
     """Finds silences that are longer than the gaps between the records of an entity so far.
 
     And those of the partition. All follows from the records' time stamps, one record after the
     other. Each entity has a slot, which its next record after it gave way begins anew.
     """
+
+    schema: ClassVar = {
+        "_partition": Entry((N_PARTITION,), 0.0),
+        "_numbers": Entry((OF_SLOTS, N_NUMBERS), new=_UNKNOWN),
+        "_largest": Entry((OF_SLOTS, 2, LARGEST), dtype="<f4"),
+        "_deadlines": Entry((OF_SLOTS,), -np.inf, np.inf, new=np.inf),
+        "_last": Entry((OF_SLOTS, 2), dtype="<i8", new=-1),
+    }
+    prefix = "silence_"
 
     def __init__(self) -> None:
         self._partition = np.zeros(N_PARTITION)
@@ -54,8 +58,8 @@ class Silences:
         self._largest = np.zeros((0, 2, LARGEST), np.float32)
         self._deadlines = np.empty(0)
         self._last = np.empty((0, 2), np.int64)
-        self._names: Names = []
-        self._reserve(1)
+        self._names: Names = [None]
+        self.reserve(1)
 
     @property
     def n_silent(self) -> int:
@@ -85,12 +89,7 @@ class Silences:
         return longest_usual(self._numbers[PARTITION], self._largest[PARTITION]) / 1000.0
 
     def take(
-        self,
-        places: IntArray,
-        moments: IntArray,
-        slots: IntArray,
-        fresh: Mask,
-        keys: Sequence[Key],
+        self, places: IntArray, moments: IntArray, slots: IntArray, fresh: Mask, keys: Sequence[Key]
     ) -> list[Silence]:
         """Follow the next rows, and return what they show.
 
@@ -100,7 +99,8 @@ class Silences:
         there. ``keys`` is empty without entities.
         """
         own = own_slots(slots, keys)  # records without an entity share no time
-        self._reserve(int(own.max(initial=0)) + 1)
+        self.reserve(doubled(len(self._names), int(own.max(initial=0)) + 1))
+        self._names += (len(self._deadlines) - len(self._names)) * [None]
         # Silences may be looked for only since an entity was known.
         unnamed = (fresh | (self._numbers[own, LAST] < 0.0)) & (own != PARTITION)
         silences, found, before = [], np.empty((2, 2)), np.empty((2, 2), np.int64)
@@ -139,49 +139,24 @@ class Silences:
             for i, slot in enumerate(late.tolist())
         ]
 
-    def _reserve(self, slots: int) -> None:
-        """Make room for so many slots, in steps that double it."""
-        held = len(self._names)
-        if held >= slots:
-            return
-        more = max(slots, 2 * held) - held
-        self._numbers = np.concatenate([self._numbers, np.zeros((more, N_NUMBERS))])
-        self._numbers[held:, LAST] = -1.0
-        empty = np.zeros((more, 2, LARGEST), np.float32)
-        self._largest = np.concatenate([self._largest, empty])
-        self._deadlines = np.append(self._deadlines, np.full(more, np.inf))
-        self._last = np.concatenate([self._last, np.full((more, 2), -1)])
-        self._names += more * [None]
-
-    def state(self) -> Arrays:
+    def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         n = int(self._partition[SLOTS])
-        return {
-            "silence_partition": self._partition,
-            "silence_numbers": self._numbers[:n],
-            "silence_largest": self._largest[:n],
-            "silence_deadlines": self._deadlines[:n],
-            "silence_last": self._last[:n],
-            "silence_names": packed_names(self._names[:n]),
-        }
+        return super().state(n) | {"silence_names": packed_names(self._names[:n])}
 
     def restore(self, arrays: Arrays, entities: int) -> None:
         """Restore a state of so many entities at most; StateError if it cannot be one."""
-        partition, numbers, largest, deadlines, last, text = read(
-            arrays, _GAPS, "silence_", n=range(1, entities + 2)
-        )
-        n = len(numbers)
-        if partition[SLOTS] != n:
-            raise StateError("state: expected as many entities as have gaps")
-        known = np.minimum(numbers[:, [NEW, OLD]], LARGEST)
-        if (np.diff(largest) > 0).any() or (np.count_nonzero(largest > 0, axis=2) != known).any():
-            raise StateError("state: expected the largest gaps of each entity in order")
-        months = numbers[:, MONTH:].reshape(n, 2, AGAIN)
-        if (np.diff(months) > 0).any() or (months < 0).any():
-            raise StateError("state: expected the longest gaps of each month in order")
-        self._partition = partition
-        self._numbers, self._largest, self._deadlines = numbers, largest, deadlines
-        self._last, self._names = last, read_names(text, n)
+        self.read_state(arrays, slots=range(1, entities + 2))
+        n, largest = len(self._numbers), self._largest
+        self._names = read_names(arrays, "silence_names", n)
+        expect(self._partition[SLOTS] == n, "as many entities as have gaps")
+        known = np.minimum(self._numbers[:, [NEW, OLD]], LARGEST)
+        expect((np.diff(largest) <= 0).all(), "the largest gaps of each entity in order")
+        are_all = np.count_nonzero(largest > 0, axis=2) == known
+        expect(are_all.all(), "as many of the largest gaps as there are")
+        months = self._numbers[:, MONTH:].reshape(n, 2, AGAIN)
+        in_order = (np.diff(months) <= 0).all() and (months >= 0).all()
+        expect(in_order, "the longest gaps of each month in order")
 
 
 def _silence(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner.arrays import IntArray
-from faust_oslrau.learner.errors import StateError
+from faust_oslrau.learner.arrays import Arrays, IntArray
 from faust_oslrau.learner.keys import Key
+from faust_oslrau.learner.state_schema import Entry, expect, read
 
 Names = list[str | None]
 
@@ -34,10 +34,11 @@ def packed_names(names: Names) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(names).encode(), np.uint8)
 
 
-def read_names(packed: NDArray[np.uint8], n: int) -> Names:
-    """Return the ``n`` names of a state; StateError if they cannot be some."""
+def read_names(arrays: Arrays, name: str, n: int) -> Names:
+    """Return the ``n`` names in an array of a state; StateError if they cannot be some."""
+    (packed,) = read(arrays, {name: Entry(("b",), dtype="|u1")})
     names: Any = json.loads(packed.tobytes())
     is_list = isinstance(names, list) and len(names) == n
-    if not (is_list and all(isinstance(name, str | None) for name in names)):
-        raise StateError("state: expected the names of entities")
+    are_names = is_list and all(isinstance(name, str | None) for name in names)
+    expect(are_names, "the names of entities")
     return list(names)

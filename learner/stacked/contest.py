@@ -9,7 +9,6 @@ is learned at once.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -131,16 +130,6 @@ NEEDED, MOST_NATS = 0.1, 3.0
 of them counts at the most: an outlier is nearer to one network by chance."""
 
 
-class Terms(NamedTuple):
-    """How to learn: the rule of a network, and when one of two has to go.
-
-    ``retire_after`` are records, None for no challengers.
-    """
-
-    rule: Rule
-    retire_after: int | None
-
-
 class Contest:
     """One network or two in training.
 
@@ -176,27 +165,27 @@ class Contest:
         alone.incumbent, alone.n_records = self.incumbent, self.n_records
         return alone
 
-    def learn(self, X: FloatArray, terms: Terms, told: Joint | None = None) -> None:
+    def learn(self, X: FloatArray, rule: Rule, told: Joint | None = None) -> None:
         """Learn one mini-batch (m, d); ``told`` is what the networks say of it, if known."""
         self.n_records += len(X)
         young = self.challenger is None and self.incumbent.n_records < YOUNG
-        if terms.retire_after is None or young:
-            _teach(self.incumbent, X, terms.rule, told.evaluated[0] if told else None)
+        if rule.retire_after is None or young:
+            _teach(self.incumbent, X, rule, told.evaluated[0] if told else None)
             return
         told = told or joint.evaluate(self.members(), X)
         if self.alarm.add(X, told.log_density):
             rows = self.alarm.changed()
-            if len(rows) >= FEWEST and self._is_explained(rows, terms.rule):
+            if len(rows) >= FEWEST and self._is_explained(rows, rule):
                 before = X[: max(len(X) - len(rows), 0)]
                 if len(before) > 0:
-                    _teach(self.incumbent, before, terms.rule)
-                self._admit(_fitted(rows, terms.rule), terms.retire_after)
+                    _teach(self.incumbent, before, rule)
+                self._admit(_fitted(rows, rule), rule.retire_after)
                 return
         if self.challenger is None:
-            _teach(self.incumbent, X, terms.rule, told.evaluated[0])
+            _teach(self.incumbent, X, rule, told.evaluated[0])
         else:
-            self._learn_apart(X, terms.rule, told, self.challenger)
-            self._retire(self.challenger, terms.retire_after)
+            self._learn_apart(X, rule, told, self.challenger)
+            self._retire(self.challenger, rule.retire_after)
 
     def _is_explained(self, rows: FloatArray, rule: Rule) -> bool:
         """Whether a network of the first half of the rows explains the others better."""

@@ -111,7 +111,7 @@ class Shape(Drawn):
 
     def _nodes(self) -> list[Node]:
         found = self._members()
-        lists = [list_nodes(member.network, *member.units) for member in found]
+        lists = [list_nodes(member.network, *member.scaling.units) for member in found]
         return under_one_root(lists, [member.share for member in found])
 
     @property

@@ -29,11 +29,6 @@ class Member(NamedTuple):
     network: StackedNetwork
     scaling: Scaling
 
-    @property
-    def units(self) -> tuple[FloatArray, FloatArray]:
-        """Location and scale (d,), 0 and 1 where a variable was never observed."""
-        return np.nan_to_num(self.scaling.location), np.nan_to_num(self.scaling.scale, nan=1.0)
-
 
 Members = Sequence[Member]
 
@@ -86,7 +81,7 @@ def log_densities(
         Z, jacobian = member.scaling.apply(X)
         least = floor
         if i > 0:
-            times = np.minimum(members[0].units[1] / member.units[1], MOST_TIMES)
+            times = np.minimum(members[0].scaling.units[1] / member.scaling.units[1], MOST_TIMES)
             least = np.asarray(floor) * times**2
         each[:, i] = member.network.log_density(Z, least) - jacobian
     return mixed(each, _log_shares(members, log_shares))
@@ -118,7 +113,7 @@ def given_others(
     each = [_others(member, X) for member in members]
     others, means, deviations = map(np.stack, zip(*each, strict=True))
     others += np.atleast_2d(_log_shares(members, log_shares)).T[:, :, None]
-    unit = np.maximum.reduce([member.units[1] for member in members])
+    unit = np.maximum.reduce([member.scaling.units[1] for member in members])
     total, mean, deviation = mix_given_others(others, means, deviations, unit)
     nats = total - log_densities(members, X, log_shares=log_shares)[0][:, None]
     return np.where(np.isnan(X), np.nan, nats), mean, deviation
@@ -126,7 +121,7 @@ def given_others(
 
 def _others(member: Member, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what `mix_given_others` takes of a member, (m, d) each."""
-    (location, scale), (Z, jacobian) = member.units, member.scaling.apply(X)
+    (location, scale), (Z, jacobian) = member.scaling.units, member.scaling.apply(X)
     others, mean, deviation = queries.given_others(member.network, Z)
     others += np.where(np.isnan(Z), 0.0, np.log(scale)[:, None]) - jacobian
     return others.T, mean.T * scale + location, deviation.T * scale
@@ -141,7 +136,7 @@ def moments(members: Members, row: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _moments(member: Member, row: FloatArray) -> tuple[FloatArray, FloatArray]:
     mean, covariance = queries.moments(member.network, member.scaling.apply(row[None])[0][:, 0])
-    (location, scale), missing = member.units, np.isnan(row)
+    (location, scale), missing = member.scaling.units, np.isnan(row)
     mean = np.where(missing, mean * scale + location, row)
     covariance = covariance * np.outer(scale, scale)
     return mean, np.where(np.outer(missing, missing), covariance, 0.0)
@@ -154,7 +149,7 @@ def sample(members: Members, n: int, rng: np.random.Generator, row: FloatArray) 
         share = log_densities(members, row[None])[1][0]
         picks = rng.choice(len(members), size=n, p=share / share.sum())
     for i, (_, network, scaling) in enumerate(members):
-        chosen, (location, scale) = picks == i, members[i].units
+        chosen, (location, scale) = picks == i, scaling.units
         z = scaling.apply(row[None])[0][:, 0]
         drawn = queries.sample(network, int(chosen.sum()), rng, z) * scale + location
         rows[chosen] = np.where(np.isnan(row), drawn, row)

@@ -46,11 +46,7 @@ def merge_contests(contests: Sequence[Contest]) -> Contest:
     """Return the mixture of models in training, each weighted by its records, to learn on.
 
     It is in units of the network with the most records. The models' networks are taken apart.
-
-    Raises
-    ------
-    InvalidInputError
-        A field was never observed in a model, or they have different numbers of fields.
+    InvalidInputError for other numbers of fields, or a field that was never observed in a model.
     """
     total = sum(contest.n_records for contest in contests)
     parts = [part for contest in contests for part in _parts(contest, total)]

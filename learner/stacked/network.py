@@ -47,16 +47,16 @@ def fit_weights(weight: FloatArray, history: FloatArray) -> FloatArray:
     logs = np.ascontiguousarray(history.T)
     density[:, :n] = np.exp(logs - logs.max(axis=0))
     weight = weight.copy()
-    improve(weight, density, STEPS, PRIOR)
+    improve(weight, density)
     return weight
 
 
 @kernel
-def improve(weight: Array, density: Array, steps: int, prior: float) -> None:
+def improve(weight: Array, density: Array) -> None:
     """Take steps of EM for the weights (E,) of densities (E, n); columns of zeros do not count."""
     aligned_stack()
     count, sums = np.empty(len(weight)), np.empty((len(weight), WIDTH))
-    for _ in range(steps):
+    for _ in range(STEPS):
         sums[:] = 0.0
         for i in range(0, density.shape[1], WIDTH):
             total = spread(SMALLEST)
@@ -66,7 +66,7 @@ def improve(weight: Array, density: Array, steps: int, prior: float) -> None:
             for e in range(len(weight)):
                 store(sums, e, 0, fma(load(density, e, i), share, load(sums, e, 0)))
         for e in range(len(weight)):
-            count[e] = prior + weight[e] * sums[e].sum()
+            count[e] = PRIOR + weight[e] * sums[e].sum()
         weight[:] = count / count.sum()
 
 

@@ -14,10 +14,9 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.gaussians import Gaussians
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.state import record_count
-from faust_oslrau.learner.state_schema import POSITIVE, Entry, counts, read
+from faust_oslrau.learner.state_schema import POSITIVE, Entry, counts, expect, read
 
 from .background import N_BACKGROUND, Background
 from .contest import MOST, Alarm, Contest
@@ -33,8 +32,6 @@ STEEPEST = 1e6
 """No entry of a healthy whitening matrix is larger: variances have a floor."""
 
 SCHEMA = {
-    "location": Entry(("d",), nan=True),
-    "scale": Entry(("d",), nan=True),
     "raw": Entry(("r", "d"), nan=True),
     "window": Entry(("d", "w"), dtype="<f4", nan=True),
     "history": Entry(("h", "M")),
@@ -84,15 +81,13 @@ def pack_training(training: Training, network: StackedNetwork) -> Arrays:
 def unpack_training(arrays: Arrays, n_records: int, prefix: str = "") -> Training:
     """Build the training that ``pack_training`` took apart; its arrays' names have a prefix.
 
-    Raises
-    ------
-    StateError
-        The arrays are not those of a network of sane numbers.
+    StateError if they are not those of a network of sane numbers.
     """
-    found = dict(zip(SCHEMA, read(arrays, SCHEMA, prefix), strict=True))
-    d = len(found["location"])
+    scaling = Scaling.of_state(arrays, prefix)
+    d = len(scaling.scale)
+    found = dict(zip(SCHEMA, read(arrays, SCHEMA, prefix, d=d), strict=True))
     training = Training(d)
-    training.scaling = Scaling.of(found["location"], found["scale"])
+    training.scaling = scaling
     training.n_records = n_records
     built, *of_background = found["numbers"].tolist()
     training.built = int(built)
@@ -100,48 +95,43 @@ def unpack_training(arrays: Arrays, n_records: int, prefix: str = "") -> Trainin
     training.history = found["history"]
     _check_records(training)
     weight = found["weight"]
-    _require(abs(weight.sum() - 1.0) < 1e-6, "weights that add up to 1")
+    expect(abs(weight.sum() - 1.0) < 1e-6, "weights that add up to 1")
     products = _products(found, d)
     mixture = GaussianMixture.of_state(arrays, f"{prefix}gaussian_", d)
     _check_gaussians(mixture.gaussians)
     background = _background(found, d, *of_background)
     n_experts = 2 + (len(mixture.count) > 0) + N_BACKGROUND
-    _require(len(weight) == n_experts, f"{n_experts} experts")
+    expect(len(weight) == n_experts, f"{n_experts} experts")
     training.network = StackedNetwork(
         products, mixture if len(mixture.count) > 0 else None, background, weight
     )
     return training
 
 
-def _require(valid: bool | np.bool_, expected: str) -> None:
-    if not valid:
-        raise StateError(f"stacked network: expected {expected}")
-
-
 def _check_records(training: Training) -> None:
     window, raw = training.window, training.raw
-    _require(training.built <= training.n_records, "a network built from known records")
+    expect(training.built <= training.n_records, "a network built from known records")
     scaled = training.built >= SCALE_RECORDS or window.shape[1] == 0
-    _require(len(raw) == (0 if scaled else window.shape[1]), "the records of the warm-up")
-    _require(len(training.history) <= MEMORY, f"a history of at most {MEMORY} records")
-    _require(window.shape[1] in (0, training.n_records), "all records of the warm-up, or none")
+    expect(len(raw) == (0 if scaled else window.shape[1]), "the records of the warm-up")
+    expect(len(training.history) <= MEMORY, f"a history of at most {MEMORY} records")
+    expect(window.shape[1] in (0, training.n_records), "all records of the warm-up, or none")
 
 
 def _products(arrays: Arrays, d: int) -> SharedProducts:
     first, n, count = arrays["first_leaf"], len(arrays["leaf_mean"]), arrays["product_count"]
-    _require(len(first) == d + 1 and first[0] == 0 and first[-1] == n, "leaves of each variable")
-    _require((np.diff(first) >= len(WIDE)).all(), "the wide leaves of each variable")
+    expect(len(first) == d + 1 and first[0] == 0 and first[-1] == n, "leaves of each variable")
+    expect((np.diff(first) >= len(WIDE)).all(), "the wide leaves of each variable")
     mean, variance, weight = (arrays[f"leaf_{name}"] for name in ("mean", "variance", "weight"))
-    _require(len(count) > 0, "a product")
+    expect(len(count) > 0, "a product")
     leaves = Leaves(first, mean.copy(), variance.copy(), mean, variance, weight)
-    _require((np.abs(leaves.sums(weight) - 1.0) < 1e-6).all(), "weights that add up to 1")
+    expect((np.abs(leaves.sums(weight) - 1.0) < 1e-6).all(), "weights that add up to 1")
     products = SharedProducts(leaves, len(count))
     products.count, products.leaf_count = count, arrays["leaf_count"]
     products.moments = arrays["leaf_moments"]
     products.update()
     parameters = np.concatenate([leaves.mean, leaves.variance, products.weight])
-    _require((np.abs(parameters) < SANE).all(), "leaves of sane numbers")
-    _require((products.W > 0).all(), "positive weights of leaves")
+    expect((np.abs(parameters) < SANE).all(), "leaves of sane numbers")
+    expect((products.W > 0).all(), "positive weights of leaves")
     return products
 
 
@@ -155,10 +145,10 @@ def _background(arrays: Arrays, d: int, known: float, fresh: float, kept: float)
             end = start + len(own) * (len(own) + 1) // 2
             moments.squares[b] = _squares(packed[i : i + 1, start:end], 1, len(own))[0]
             start = end
-        _require(packed.shape[1] == start, "squares of the background")
+        expect(packed.shape[1] == start, "squares of the background")
         diagonal = np.concatenate([np.diagonal(squares) for squares in moments.squares])
         enough = count * diagonal * (1.0 + 1e-6) + 1e-6  # by Cauchy and Schwarz, but for rounding
-        _require((moments.sums**2 <= enough).all(), "squares of the background")
+        expect((moments.sums**2 <= enough).all(), "squares of the background")
     background.update()
     for gaussians in background.gaussians:
         _check_gaussians(gaussians)
@@ -172,16 +162,16 @@ def _lower(matrices: list[FloatArray]) -> FloatArray:
 
 def _squares(packed: FloatArray, K: int, d: int) -> FloatArray:
     lower = np.tril_indices(d)
-    _require(packed.shape == (K, len(lower[0])), "squares of each Gaussian")
+    expect(packed.shape == (K, len(lower[0])), "squares of each Gaussian")
     squares = np.zeros((K, d, d))
     squares[:, lower[0], lower[1]] = packed
     return squares
 
 
 def _check_gaussians(gaussians: Gaussians) -> None:
-    _require((np.abs(gaussians.mean) <= SANE).all(), "means of sane numbers")
-    _require((np.abs(gaussians.whitening) <= STEEPEST).all(), "covariances of sane numbers")
-    _require(np.isfinite(gaussians.log_norm).all(), "covariances of sane numbers")
+    expect((np.abs(gaussians.mean) <= SANE).all(), "means of sane numbers")
+    expect((np.abs(gaussians.whitening) <= STEEPEST).all(), "covariances of sane numbers")
+    expect(np.isfinite(gaussians.log_norm).all(), "covariances of sane numbers")
 
 
 CHALLENGER = "challenger_"
@@ -216,13 +206,7 @@ def pack_contest(contest: Contest) -> Arrays:
 
 
 def unpack_contest(arrays: Arrays, n_records: int) -> Contest:
-    """Build the contest that ``pack_contest`` took apart.
-
-    Raises
-    ------
-    StateError
-        The arrays are not those of networks and an alarm of sane numbers.
-    """
+    """Build the contest that ``pack_contest`` took apart; StateError for numbers beyond those."""
     rows, log_density, numbers = read(arrays, CONTEST)
     first, second, share, *unneeded = numbers.tolist()[:5]
     incumbent = unpack_training(arrays, _count(first, n_records))
@@ -235,7 +219,7 @@ def unpack_contest(arrays: Arrays, n_records: int) -> Contest:
     contest.unneeded = [_count(n, n_records) for n in unneeded]
     contest.alarm = _alarm(rows, log_density, numbers.tolist()[5:], incumbent)
     _require_shares(contest)
-    _require(arrays.keys() == pack_contest(contest).keys(), "no other arrays")
+    expect(arrays.keys() == pack_contest(contest).keys(), "no other arrays")
     return contest
 
 
@@ -244,27 +228,27 @@ def _alarm(
 ) -> Alarm:
     unchecked, checks, mean, variance = numbers
     n, d = rows.shape
-    _require(d == training.n_variables and n <= MOST, "unlikely records")
+    expect(d == training.n_variables and n <= MOST, "unlikely records")
     alarm = Alarm(d)
     alarm.rows, alarm.log_density = rows, log_density
     alarm.unchecked, alarm.checks = record_count(unchecked), record_count(checks)
-    _require(alarm.unchecked <= n and (n > 0 or alarm.checks == 0), "records of an alarm")
+    expect(alarm.unchecked <= n and (n > 0 or alarm.checks == 0), "records of an alarm")
     known = not math.isnan(mean) and variance >= 0.0
-    _require(known or (math.isnan(mean) and alarm.checks == 0), "a level of the log-density")
+    expect(known or (math.isnan(mean) and alarm.checks == 0), "a level of the log-density")
     alarm.mean, alarm.variance = mean, variance
     return alarm
 
 
 def _require_shares(contest: Contest) -> None:
     if contest.challenger is None:
-        _require(contest.share == 1.0, "no share for a challenger")
+        expect(contest.share == 1.0, "no share for a challenger")
         return
-    _require(0.0 < contest.share < 1.0, "a share for a challenger")
+    expect(0.0 < contest.share < 1.0, "a share for a challenger")
     widths = {each.n_variables for each in (contest.incumbent, contest.challenger)}
-    _require(len(widths) == 1, "networks of the same fields")
+    expect(len(widths) == 1, "networks of the same fields")
 
 
 def _count(value: float, most: int) -> int:
     count = record_count(value)
-    _require(count <= most, "no more records than were learned")
+    expect(count <= most, "no more records than were learned")
     return count

@@ -137,13 +137,7 @@ def list_likely(
 
 @kernel
 def add_statistics(
-    Z: Array,
-    shares: Array,
-    first: Array,
-    leaves: Array,
-    W: Array,
-    count: Array,
-    moments: Array,
+    Z: Array, shares: Array, first: Array, leaves: Array, W: Array, count: Array, moments: Array
 ) -> None:
     """Add what the columns of ``Z`` (d, m) say of the leaves.
 

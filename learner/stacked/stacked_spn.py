@@ -13,11 +13,11 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.errors import NotFittedError
 from faust_oslrau.learner.model import Model
-from faust_oslrau.learner.parameters import require
+from faust_oslrau.learner.parameters import MOST_NODES, require
 from faust_oslrau.learner.state import MOST_RECORDS
 
 from . import members, predictive
-from .contest import Contest, Terms
+from .contest import Contest
 from .graph import Shape
 from .members import Member
 from .merging import merge_contests
@@ -27,8 +27,6 @@ from .training import Rule, Training, sizes
 
 FEWEST_NODES = 100
 """Least node budget that leaves something to share out."""
-
-MOST_NODES = 2**31 - 1
 
 
 class StackedSPN(Shape, Model[StackedEvaluation]):
@@ -108,13 +106,10 @@ class StackedSPN(Shape, Model[StackedEvaluation]):
 
     def check_parameters(self) -> None:
         """Raise InvalidParameterError for a hyper-parameter outside its range."""
-        valid = FEWEST_NODES <= self.max_nodes <= MOST_NODES
-        require(valid, "max_nodes", self.max_nodes, f"{FEWEST_NODES} to {MOST_NODES}")
+        self._check_count("max_nodes", FEWEST_NODES, MOST_NODES)
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
-        valid = self.retire_after is None or 1 <= self.retire_after < MOST_RECORDS
-        require(valid, "retire_after", self.retire_after, f"1 to {MOST_RECORDS - 1}, or None")
-        seeds = 0 <= self.random_state < MOST_RECORDS
-        require(seeds, "random_state", self.random_state, f"0 to {MOST_RECORDS - 1}")
+        self._check_count("retire_after", 1, MOST_RECORDS - 1, may_be_none=True)
+        self._check_count("random_state", 0, MOST_RECORDS - 1)
 
     def _learn_rows(
         self, rows: FloatArray, batch_size: int, evaluation: StackedEvaluation | None
@@ -122,18 +117,18 @@ class StackedSPN(Shape, Model[StackedEvaluation]):
         d = rows.shape[1]
         self.check_parameters()
         contest = self._contest = self._contest or Contest(d)
-        terms = Terms(self._rule(d), self.retire_after)
+        rule = self._rule(d)
         known = evaluation is not None and self._is_known(rows, evaluation, batch_size)
         for start in range(0, len(rows), batch_size):
             told = evaluation.told if evaluation is not None and known else None
-            contest.learn(rows[start : start + batch_size], terms, told)
+            contest.learn(rows[start : start + batch_size], rule, told)
         self.n_records_ = contest.n_records
 
     def _rule(self, d: int) -> Rule:
         """Return how a network of ``d`` variables learns."""
         memory = math.inf if self.memory is None else float(self.memory)
         share = sizes(d, self.max_nodes, self.memory)
-        return Rule(share, memory, self.random_state)
+        return Rule(share, memory, self.random_state, self.retire_after)
 
     def _is_known(self, rows: FloatArray, evaluation: StackedEvaluation, size: int) -> bool:
         """Whether an evaluation is what learning ``rows`` in one mini-batch would begin with."""
@@ -240,16 +235,7 @@ class StackedSPN(Shape, Model[StackedEvaluation]):
 
     @classmethod
     def mixture(cls, models: Sequence[StackedSPN]) -> Self:
-        """Return the mixture of models that have learned records, each weighted by these.
-
-        It learns on with the parameters of the model with the most records, and in its units.
-        It has about as many nodes as the models together, whatever their budget.
-
-        Raises
-        ------
-        InvalidInputError
-            A field was never observed in a model, or they have different numbers of fields.
-        """
+        """Return the mixture of models that have learned records, as `merge_models` does."""
         largest = max(models, key=lambda model: model.n_records_)
         model = cls(**largest.get_params())
         copies = [cls.from_bytes(each.to_bytes())._contest for each in models]
@@ -261,7 +247,8 @@ class StackedSPN(Shape, Model[StackedEvaluation]):
     @property
     def scale_(self) -> FloatArray:
         """Standard deviation of each variable (d,) among the first records, the unit of leaves."""
-        return self._members()[0].units[1]
+        scale: FloatArray = self._members()[0].scaling.units[1]
+        return scale
 
     def _width(self) -> int | None:
         return None if self._contest is None else self._contest.incumbent.n_variables

@@ -122,11 +122,15 @@ def _within(value: int, least: int, most: int) -> int:
 
 
 class Rule(NamedTuple):
-    """How to learn: the most nodes of each kind, records to remember, seed of random numbers."""
+    """How to learn: the most nodes of each kind, records to remember, seed of random numbers.
+
+    Of two networks, one goes after ``retire_after`` records; None for no challengers.
+    """
 
     sizes: Sizes
     memory: float
     seed: int
+    retire_after: int | None = None
 
 
 class Training:
@@ -203,8 +207,7 @@ class Training:
         """Build the network from all records so far."""
         n, old = self.n_records, self.network
         if self.built < SCALE_RECORDS:
-            self.scaling = Scaling(len(self.window))
-            self.scaling.learn(self.raw)
+            self.scaling = Scaling.of_rows(self.raw)
             self.window = single(self.scaling.apply(self.raw)[0])
         self.built = n
         if n >= SCALE_RECORDS:

@@ -7,9 +7,9 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.categories.blame import compare_categories
 from faust_oslrau.learner.history.layer import GivenMeans
-from faust_oslrau.learner.protocol import Comparable, Density, of_rows
+from faust_oslrau.learner.protocol import Comparable, of_rows
 from faust_oslrau.learner.scoring.blame import Blame, blame, expectation, undo_blame
-from faust_oslrau.learner.scoring.block import BlockMaker
+from faust_oslrau.learner.scoring.block import BlockMaker, moved
 from faust_oslrau.learner.scoring.entity_events import (
     LEVEL,
     Aspect,
@@ -19,26 +19,23 @@ from faust_oslrau.learner.scoring.entity_events import (
 from faust_oslrau.learner.scoring.incidents import Rows, has_evidence
 from faust_oslrau.learner.scoring.wrong_fields import IsUsual, excess_alone
 
-from .state import Layered, ScorerState
+from .state import Layered, Ranked, ScorerState
 
 
 def explain(
     state: ScorerState,
-    density: Density,
+    ranked: Ranked,
     layered: Layered,
-    log_density: FloatArray,
     p_value: FloatArray,
-    stuck: FloatArray,
     block: BlockMaker,
     at: slice,
 ) -> None:
     """Blame fields of anomalous rows and of those with evidence, and follow incidents.
 
-    ``density`` is that of the rows as the learner is given them. ``stuck`` (m, d) is the evidence
-    that fields are stuck. Where it is enough for an incident, the incident blames these fields.
-    What is blamed in an anomaly does not depend on incidents.
+    Where the evidence that fields are stuck is enough for an incident, it blames these fields. What
+    is blamed in an anomaly does not depend on incidents.
     """
-    is_anomaly, steps = block.is_anomaly[at], []
+    is_anomaly, stuck, steps = block.is_anomaly[at], layered.stuck, []
     if state.incidents is not None:
         when = block.times[at], block.now[at]
         rows = Rows(p_value, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots, *when)
@@ -52,26 +49,20 @@ def explain(
     which = np.concatenate([np.flatnonzero(others), np.flatnonzero(is_stuck)])
     again = np.arange(len(which)) >= np.count_nonzero(others)
     given = np.where(again[:, None], stuck[which], 0.0)
-    found = _blame(state, density, layered, log_density, which, given, block.given[at])
+    found = _blame(state, ranked, layered, which, given, block.given[at])
     block.blame.append(found.of(is_anomaly[which] & ~again))
     if state.incidents is not None:
         told = np.flatnonzero(again | (evident & ~is_stuck)[which])
         events = state.incidents.events(steps, found.of(told[which[told].argsort()]))
-        block.incidents += [event._replace(row=at.start + event.row) for event in events]
+        block.incidents += moved(events, at.start)
 
 
 def relevant_p_value(
-    state: ScorerState,
-    density: Density,
-    layered: Layered,
-    log_density: FloatArray,
-    p_value: FloatArray,
-    given: FloatArray,
+    state: ScorerState, ranked: Ranked, layered: Layered, p_value: FloatArray, given: FloatArray
 ) -> FloatArray:
     """Return p-values (m,) of rows after putting those first whose deviations matter.
 
-    ``given`` (m, d) are the rows in the fields' own units, ``density`` is that of the rows as the
-    learner is given them.
+    ``given`` (m, d) are the rows in the fields' own units.
     """
     relevance = state.relevance
     if relevance is None:
@@ -80,7 +71,7 @@ def relevant_p_value(
     if len(which) == 0:
         return p_value
     stuck = np.zeros((len(which), layered.numbers.shape[1]))
-    found = _blame(state, density, layered, log_density, which, stuck, given)
+    found = _blame(state, ranked, layered, which, stuck, given)
     p_value = p_value.copy()
     p_value[which] = relevance.ordered(p_value[which], relevance.matters(found))
     return p_value
@@ -161,9 +152,8 @@ def _enough(state: ScorerState, stuck: FloatArray, evident: Mask) -> FloatArray:
 
 def _blame(
     state: ScorerState,
-    density: Density,
+    ranked: Ranked,
     layered: Layered,
-    log_density: FloatArray,
     which: IntArray,
     stuck: FloatArray,
     given: FloatArray,
@@ -172,24 +162,11 @@ def _blame(
 
     ``stuck`` (k, d) is the evidence that their fields are stuck; ``given`` are all rows.
     """
+    established, log_density = ranked.density.established, ranked.measures[which, 0]
     if state.habits is not None:
-        model = state.habits.conditionals(density.established, which)
+        model = state.habits.conditionals(established, which)
     else:
-        model = of_rows(density.established, which)
-    log_density = log_density[which]
-    found = _blame_in_units(state, model, layered, which, log_density, stuck)
-    return found._replace(value=given[which])
-
-
-def _blame_in_units(
-    state: ScorerState,
-    model: Comparable,
-    layered: Layered,
-    which: IntArray,
-    log_density: FloatArray,
-    stuck: FloatArray,
-) -> Blame:
-    """Return the blame of some of the rows, in the fields' own units but for the values."""
+        model = of_rows(established, which)
     is_usual, categorical = _usual(state), None
     if state.categories is not None and layered.categorical is not None:
         slots = layered.categorical.slots[which]
@@ -205,11 +182,12 @@ def _blame_in_units(
     if categorical is not None and layered.categorical is not None:
         found = undo_blame(found, layered.categorical.units[which])
     found = state.transforms.undo_blame(found)
-    if state.categories is None or categorical is None:
-        return found
-    if state.categories.alone:
-        found = found.without_fields()
-    return categorical.beside(found, is_usual(log_density) & ~(stuck > 0.0).any(axis=1))
+    if state.categories is not None and categorical is not None:
+        if state.categories.alone:
+            found = found.without_fields()
+        innocent = is_usual(log_density) & ~(stuck > 0.0).any(axis=1)
+        found = categorical.beside(found, innocent)
+    return found._replace(value=given[which])
 
 
 def _blame_numbers(

@@ -12,6 +12,7 @@ from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.entities.roster import Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.keys import Key
+from faust_oslrau.learner.queries.derived import as_rows
 
 from .state import ScorerState
 
@@ -22,19 +23,13 @@ number there is in place of a missing one."""
 
 def checked(state: ScorerState, n_fields: int | None, X: ArrayLike) -> FloatArray:
     """Return rows (m, d) of ``n_fields`` columns, if known; refuse what could not be learned."""
-    rows = np.array(X, dtype=np.float64, order="C")
-    if rows.ndim != 2:
-        raise InvalidInputError(f"X: expected a matrix (m, d), got shape {rows.shape}")
-    if n_fields not in (None, rows.shape[1]):
-        raise InvalidInputError(f"X: expected {n_fields} columns, got {rows.shape[1]}")
-    fewest = max(state.n_categories, 1)
+    rows = as_rows(np.array(X, dtype=np.float64, order="C"), n_fields)
+    fewest = state.n_categories
     if rows.shape[1] < fewest:
         raise InvalidInputError(f"X: expected {fewest} columns or more, got {rows.shape[1]}")
     for name, columns in _named_columns(state).items():
         if len(columns) > 0 and not 0 <= min(columns) <= max(columns) < rows.shape[1]:
             raise InvalidInputError(f"X: expected the columns {sorted(columns)} of {name}")
-    if np.isinf(rows).any():
-        raise InvalidInputError("X: expected finite or missing (NaN) values, got infinity")
     return rows
 
 

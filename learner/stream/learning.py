@@ -128,16 +128,8 @@ def _take_batch(state: ScorerState, seasons: Seasons, rows: Rows) -> None:
     if state.entities is not None:
         state.entities.revisit(rows.slots, rows.fresh)
     learned = state.widened(seasons.less_usual(rows).rows, rows.times)
-    evaluation, marks = None, state.marks(rows.values, rows.slots)
-    piece = Pending.unscored(learned, marks)
-    if state.has_model:
-        ranked = rank(state, learned, 0.0, rows.beside)
-        evaluation = ranked.evaluation
-        piece = Pending(learned, ranked.measures, ranked.scores, marks)
-    state.collect(piece)
-    places, moments = (
-        np.zeros((len(learned), 3), np.int64),
-        np.zeros((len(learned) + 1, 2), np.int64),
-    )
-    unseen = BlockMaker(rows.values, places, moments)
-    learn(state, unseen, 0, evaluation)
+    ranked = rank(state, learned, 0.0, rows.beside) if state.has_model else None
+    state.collect(Pending.of(learned, state.marks(rows.values, rows.slots), ranked))
+    m = len(learned)
+    unseen = BlockMaker(rows.values, np.zeros((m, 3), np.int64), np.zeros((m + 1, 2), np.int64))
+    learn(state, unseen, 0, None if ranked is None else ranked.evaluation)

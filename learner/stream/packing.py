@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.categories.layer import Categories
-from faust_oslrau.learner.entities.layer import Entities
-from faust_oslrau.learner.entities.watch import EVENTS, Watch
 from faust_oslrau.learner.errors import StateError, StateVersionError
-from faust_oslrau.learner.history.layer import History
+from faust_oslrau.learner.layered import Layer
 from faust_oslrau.learner.protocol import Learner
-from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.incidents import Incidents
-from faust_oslrau.learner.scoring.reference import Reference
-from faust_oslrau.learner.scoring.relevance import Relevance
-from faust_oslrau.learner.scoring.transforms import Transforms
-from faust_oslrau.learner.seasons.layer import Seasons
-from faust_oslrau.learner.silence.layer import Silences
 from faust_oslrau.learner.state import Extent, Parts, parts, record_count, unpack
-from faust_oslrau.learner.state_schema import Entry, check_types, read
+from faust_oslrau.learner.state_schema import Entry, check_types, expect, read
 
+from .parameters import ScorerParameters
 from .state import Pending, ScorerState
 
 Values = dict[str, Any]
+
+S = TypeVar("S", bound=ScorerParameters)
 
 STATE_FORMAT = 10
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
@@ -42,37 +37,63 @@ _PENDING = {
 }
 
 _NONE = type(None)
-_TYPES = {
+_GIVEN = {
     "batch_size": (int,),
     "alarm_rate": (float, int),
     "learning": (bool,),
+    "transforms": (list,),
     "n_categories": (int,),
-    "only_categories": (bool, _NONE),
     "adapt_after": (int,),
     "max_entities": (int, _NONE),
     "max_former_entities": (int, _NONE),
     "history": (list, _NONE),
     "seasons": (str, _NONE),
     "entity_events": (list, _NONE),
-    "incidents": (dict, _NONE),
     "rates": (list, _NONE),
     "directions": (list, _NONE),
     "least": (list, _NONE),
 }
+"""What a scorer is made with, by the types that JSON has for it."""
+
+_TYPES = _GIVEN | {"only_categories": (bool, _NONE), "incidents": (dict, _NONE)}
+
+_OF_COLUMNS = ("transforms", "directions", "least")
 
 
-def to_parts(state: ScorerState) -> Parts:
+def _given(scorer: ScorerParameters) -> Values:
+    """Return what a scorer was made with, as JSON has it; what is off is left out."""
+    state, found = scorer._state, scorer.parameters
+    found |= {"alarm_rate": state.alarm_rate, "learning": state.learning}
+    found |= {name: [[*pair] for pair in found[name].items()] for name in _OF_COLUMNS}
+    if state.history is not None:
+        found["history"] = list(state.history.names)
+    if state.relevance is None:
+        found["directions"] = found["least"] = None
+    if state.rates is not None:
+        by = [] if state.rates.by is None else [state.rates.by]
+        found["rates"] = [state.rates.seconds, state.rates.zone, *by]
+    found["entity_events"] = list(scorer.entity_events) or None
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _parameters(values: Values) -> Values:
+    """Return the parameters of a scorer that was made with such ``values``."""
+    found = {name: values[name] for name in _GIVEN if values.get(name) is not None}
+    found |= {name: dict(found[name]) for name in _OF_COLUMNS if name in found}
+    if "rates" in found:
+        found["rates"], _, *by = found["rates"]
+        found["rates_by"] = by[0] if by else None
+    return found
+
+
+def to_parts(scorer: ScorerParameters) -> Parts:
     """Return the bytes of the whole state in parts, which are valid until it changes."""
+    state = scorer._state
     values = {
         "format": STATE_FORMAT,
-        "batch_size": state.batch_size,
-        "alarm_rate": state.alarm_rate,
-        "learning": state.learning,
-        "transforms": list(state.transforms.names.items()),
-        "n_categories": state.n_categories,
+        **_given(scorer),
         "n_records": state.n_records,
         "next_batch": state.next_batch,
-        "adapt_after": state.reference.adapt_after,
         "ranked": state.ranking.n,
         "neighbours_taken": state.neighbours.n,
     }
@@ -88,40 +109,24 @@ def to_parts(state: ScorerState) -> Parts:
         **state.repeats.state(_slots(state)),
         **_pending(state),
     }
-    if state.categories is not None:
-        if state.categories.alone:
-            values["only_categories"] = True
-        arrays |= state.categories.state()
-    if state.entities is not None:
-        values["max_entities"] = state.entities.roster.limit
-        values["max_former_entities"] = state.entities.former.limit
-        if state.entities.watch is not None:
-            values["entity_events"] = state.entities.watch.events
-        arrays |= state.entities.state()
+    layers: list[Layer | None] = [
+        state.categories, state.entities, state.seasons, state.relevance, state.silences,
+        state.rates,
+    ]  # fmt: skip
+    for layer in layers:
+        arrays |= {} if layer is None else layer.state()
+    if state.categories is not None and state.categories.alone:
+        values["only_categories"] = True
     if state.history is not None:
-        values["history"] = state.history.names
         arrays |= state.history.state(_slots(state))
-    if state.seasons is not None:
-        values["seasons"] = state.seasons.zone
-        arrays |= state.seasons.state()
-    if state.relevance is not None:
-        values["directions"] = list(state.relevance.directions.items())
-        values["least"] = list(state.relevance.least.items())
-        arrays |= state.relevance.state()
-    if state.silences is not None:
-        arrays |= state.silences.state()
-    if state.rates is not None:
-        by = [] if state.rates.by is None else [state.rates.by]
-        values["rates"] = [state.rates.seconds, state.rates.zone, *by]
-        arrays |= state.rates.state()
     if state.incidents is not None:
         values["incidents"], more = state.incidents.state(_slots(state))
         arrays |= more
     return parts("StreamScorer", values, arrays)
 
 
-def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
-    """Read what ``to_bytes`` wrote, with a learner of type ``learner``.
+def from_bytes(new: Callable[..., S], data: bytes | Extent, learner: type[Learner]) -> S:
+    """Return the scorer that ``to_parts`` wrote; ``new`` makes it of a learner and parameters.
 
     Raises
     ------
@@ -133,7 +138,11 @@ def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
     if found != STATE_FORMAT:
         raise StateVersionError(f"state: expected format {STATE_FORMAT} of a scorer, got {found!r}")
     try:
-        state = _begun(values, learner.from_bytes(arrays["learner"].tobytes()))
+        check_types(values, _TYPES)
+        scorer = new(learner.from_bytes(arrays["learner"].tobytes()), **_parameters(values))
+        given = {name: values[name] for name in _GIVEN if values.get(name) is not None}
+        expect(_given(scorer) == given, "parameters that go together")
+        state, scorer.silences = scorer._state, "silence_partition" in arrays
         _restore_rows(state, values, arrays)
         state.ranking.restore(arrays, record_count(values["ranked"]))
         state.clock.restore(arrays)
@@ -145,26 +154,7 @@ def from_bytes(data: bytes | Extent, learner: type[Learner]) -> ScorerState:
         raise
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise StateError(f"state: expected the state of a scorer, {error}") from error
-    return state
-
-
-def _begun(values: Values, learner: Learner) -> ScorerState:
-    check_types(values, _TYPES)
-    limit, spans = map(values.get, ("max_entities", "history"))
-    if not all(isinstance(span, str) for span in spans or []):
-        raise StateError(f"state: expected spans of a history, got {spans!r}")
-    return ScorerState(
-        learner,
-        values["batch_size"],
-        values["alarm_rate"],
-        values["learning"],
-        Transforms(dict(values["transforms"])),
-        Categories(values["n_categories"]) if values["n_categories"] else None,
-        None if limit is None else Entities(limit, values["max_former_entities"]),
-        history=None if spans is None else History(spans, centred=limit is not None),
-        seasons=None if values.get("seasons") is None else Seasons(values["seasons"]),
-        reference=Reference(values["adapt_after"]),
-    )
+    return scorer
 
 
 def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:
@@ -174,8 +164,8 @@ def _restore_rows(state: ScorerState, values: Values, arrays: Arrays) -> None:
     state.next_batch = record_count(values["next_batch"])
     n_pending = len(pending.rows)
     state.until_boundary = state.next_batch - n_pending
-    if state.n_records < n_pending or not 0 < state.until_boundary <= state.batch_size:
-        raise StateError("state: expected fewer pending records than a learning batch")
+    are_few = n_pending <= state.n_records and 0 < state.until_boundary <= state.batch_size
+    expect(are_few, "fewer pending records than a learning batch")
     if n_pending > 0:
         state.pending = [pending]
     state.reference.restore(arrays)
@@ -194,16 +184,14 @@ def _restore_widths(state: ScorerState, arrays: Arrays) -> None:
         columns = fields if history is None else history.n_columns(fields)
     if columns is not None:
         state.n_fields = columns if history is None else history.n_fields(columns)
-    if fields not in (None, state.n_fields):
-        raise StateError("state: expected all records to have as many fields")
+    expect(fields in (None, state.n_fields), "all records to have as many fields")
     state.ranges.restore(arrays, columns)
 
 
 def _width(kept: list[FloatArray]) -> int | None:
     """Return the columns of all arrays with rows, None if there are no rows."""
     widths = {rows.shape[1] for rows in kept if len(rows) > 0}
-    if len(widths) > 1:
-        raise StateError("state: expected all records to have as many fields")
+    expect(len(widths) <= 1, "all records to have as many fields")
     return widths.pop() if widths else None
 
 
@@ -216,27 +204,18 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if state.entities is not None:
         n_pending = _n_pending(state)
         scored = n_pending if state.learner.n_records_ > 0 else 0
-        if "entity_events" in values:
-            if not set(values["entity_events"]) <= set(EVENTS):
-                raise StateError(f"state: expected some of {EVENTS} as entity_events")
-            state.entities.watch = Watch(values["entity_events"], state.alarm_rate)
         state.entities.restore(arrays, state.n_fields, n_pending, scored)
     if state.history is not None:
         state.history.restore(arrays, state.n_fields)
     if state.seasons is not None:
         n_pending = _n_pending(state) if state.has_units else 0
         state.seasons.restore(arrays, state.n_fields, n_pending)
-    if "directions" in values or "least" in values:
-        state.relevance = Relevance(
-            dict(values["directions"]), dict(values["least"]), state.alarm_rate
-        )
+    if state.relevance is not None:
         state.relevance.restore(arrays)
-    if "silence_partition" in arrays:
-        state.silences = Silences()
+    if state.silences is not None:
         held = 0 if state.entities is None else len(state.entities.roster)
         state.silences.restore(arrays, held)
-    if "rates" in values:
-        state.rates = Rates(*values["rates"])
+    if state.rates is not None:
         state.rates.restore(arrays)
     if "incidents" in values:
         state.incidents = Incidents.restored(
@@ -251,10 +230,9 @@ def _check_measures(state: ScorerState) -> None:
     unknown = np.full((1, state.n_columns), np.nan)
     k = state.learner.evaluate(unknown).measures.shape[1] + 1
     k += int(state.has_nearness) + int(state.history is not None)
-    if state.ranking.level.shape != (k,):
-        raise StateError(f"state: expected {k} measures of each record")
-    if any(piece.measures.shape[1] != k for piece in state.pending):
-        raise StateError(f"state: expected {k} measures of each pending record")
+    expect(state.ranking.level.shape == (k,), f"{k} measures of each record")
+    as_many = all(piece.measures.shape[1] == k for piece in state.pending)
+    expect(as_many, f"{k} measures of each pending record")
 
 
 def _follow_pending(state: ScorerState) -> None:
@@ -274,7 +252,7 @@ def _n_pending(state: ScorerState) -> int:
 
 def _pending(state: ScorerState) -> Arrays:
     """Return the pending rows, their measures and marks, as arrays."""
-    pieces = state.pending or [Pending.unscored(np.empty((0, 0)), np.empty(0))]
+    pieces = state.pending or [Pending.of(np.empty((0, 0)), np.empty(0), None)]
     columns = map(np.concatenate, zip(*pieces, strict=True))
     names = [f"pending_{name}" for name in Pending._fields]
     return dict(zip(names, columns, strict=True))

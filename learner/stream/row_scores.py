@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.entities.habits import Mixed
 from faust_oslrau.learner.history.layer import History
-from faust_oslrau.learner.protocol import Density, Evaluation, Measured
+from faust_oslrau.learner.protocol import Density, Measured
 from faust_oslrau.learner.scoring.block import BlockMaker
-from faust_oslrau.learner.scoring.ranking import in_spreads
 
 from .explaining import explain, relevant_p_value
-from .state import Layered, ScorerState
+from .state import Layered, Ranked, ScorerState
 
 WARM_UP = 240
 """Records whose scores are flagged as warming up: the first four batches, 16 to 128."""
@@ -83,38 +80,8 @@ def past_density(
     return log_density, established.score_samples(past)
 
 
-class Ranked(NamedTuple):
-    """How unusual rows are: scores, and what they come from.
-
-    Attributes
-    ----------
-    evaluation
-        The learner's evaluation, which learning can reuse.
-    density
-        The learner's density of each row: all that is asked about the rows is asked of it.
-    log_density
-        Log-densities (m,) of the rows as the learner is given them.
-    past
-        Log-densities (m,) of the running means in them, 0 without a history.
-    measures
-        All measures (m, k), the log-density first.
-    scores
-        One score of each row (m,), high = usual.
-    """
-
-    evaluation: Evaluation
-    density: Density
-    log_density: FloatArray
-    past: FloatArray | float
-    measures: FloatArray
-    scores: FloatArray
-
-
 def rank(
-    state: ScorerState,
-    learned: FloatArray,
-    slopes: FloatArray | float,
-    of_categories: FloatArray,
+    state: ScorerState, learned: FloatArray, slopes: FloatArray | float, of_categories: FloatArray
 ) -> Ranked:
     """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units.
 
@@ -132,39 +99,25 @@ def rank(
     log_probability, log_rarity = of_categories.T
     measures = all_measures(state, learned, measured, slopes, log_probability, past)
     scores = state.ranking.score(measures)
-    if state.categories is not None:
-        scores = np.minimum(scores, in_spreads(log_rarity))
     if state.entities is not None:
         scores = state.entities.relate(scores)
+    if state.categories is not None:
+        scores = np.minimum(scores, state.reference.score_at(np.exp(log_rarity)))
     return Ranked(evaluation, density, measured.log_density, given, measures, scores)
 
 
-def score(
-    state: ScorerState,
-    layered: Layered,
-    stuck: FloatArray,
-    marks: FloatArray,
-    block: BlockMaker,
-    at: slice,
-) -> Ranked | None:
-    """Fill in the scores of rows; return what they come from, None without a model.
-
-    ``stuck`` (m, d) is the evidence that fields are stuck, ``marks`` (m,) are equal where rows are.
-    """
-    ranked = None
+def score(state: ScorerState, layered: Layered, block: BlockMaker, at: slice) -> Ranked | None:
+    """Fill in the scores of rows; return what they come from, None without a model."""
     block.n_learned[at] = state.learner.n_records_
     block.warming_up[at][: max(WARM_UP - state.n_records, 0)] = True
-    if state.has_model:
-        slopes, of_categories = log_jacobian(state, layered), layered.of_categories
-        ranked = rank(state, layered.learned, slopes, of_categories)
-        density = ranked.log_density + slopes - ranked.past
-        block.log_likelihood[at] = density + of_categories[:, 0]
-        p_value = relevant_p_value(
-            state, ranked.density, layered, ranked.measures[:, 0],
-            state.reference.p_value(ranked.scores, marks), block.given[at],
-        )  # fmt: skip
-        block.p_value[at], block.is_anomaly[at] = p_value, p_value <= state.alarm_rate
-        explain(
-            state, ranked.density, layered, ranked.measures[:, 0], p_value, stuck, block, at,
-        )  # fmt: skip
+    if not state.has_model:
+        return None
+    slopes, of_categories = log_jacobian(state, layered), layered.of_categories
+    ranked = rank(state, layered.learned, slopes, of_categories)
+    density = ranked.log_density + slopes - ranked.past
+    block.log_likelihood[at] = density + of_categories[:, 0]
+    p_value = state.reference.p_value(ranked.scores, layered.marks)
+    p_value = relevant_p_value(state, ranked, layered, p_value, block.given[at])
+    block.p_value[at], block.is_anomaly[at] = p_value, p_value <= state.alarm_rate
+    explain(state, ranked, layered, p_value, block, at)
     return ranked

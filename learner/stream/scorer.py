@@ -35,7 +35,7 @@ from .learning import learn, relearn
 from .parameters import ScorerParameters
 from .queries import ScorerQueries
 from .row_scores import score
-from .state import Layered, Pending, ScorerState, of_categories
+from .state import Layered, Pending, ScorerState
 
 
 class StreamScorer(ScorerParameters, ScorerQueries):
@@ -220,7 +220,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
 
     def to_parts(self) -> Parts:
         """Return what ``to_bytes`` joins, without copying it; valid until the next change."""
-        return packing.to_parts(self._state)
+        return packing.to_parts(self)
 
     @classmethod
     def from_bytes(cls, data: bytes | Extent, learner: type[Learner] = OSLRAU) -> Self:
@@ -231,43 +231,40 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         StateError
             The bytes are damaged, of another format version, or not those of a scorer.
         """
-        scorer = cls.__new__(cls)
-        scorer._state = packing.from_bytes(data, learner)
-        return scorer
+        return packing.from_bytes(cls, data, learner)
 
     def _layered(self, rows: FloatArray, keys: Sequence[Key], times: IntArray) -> Layered:
         """Take the next transformed rows through the layers between them and the learner."""
         state, categorical, own = self._state, None, None
-        numbers = learned = rows
+        spread = numbers = learned = state.transforms.spread(rows, state.n_records)
+        beside = np.zeros((len(rows), 2))
         if state.categories is not None:
-            categorical = state.categories.take(rows)
-            numbers, learned = state.numbers(rows), categorical.rows
+            categorical = state.categories.take(spread)
+            numbers, learned = state.numbers(spread), categorical.rows
+            beside = categorical.of_categories
         if state.entities is not None:
             own = state.entities.take(learned, keys)
             learned = own.rows
-        beside = of_categories(categorical, len(rows))
         seasonal = state.less_season(learned, times, beside)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
         slots = state.latest_slots(len(rows))
-        return Layered(rows, numbers, slots, categorical, own, seasonal, beside, learned)
+        stuck = state.repeats.take(state.numbers(rows), *slots)
+        return Layered(
+            spread, numbers, slots, categorical, own, seasonal, beside, learned, stuck,
+            state.marks(rows, slots[0]),
+        )  # fmt: skip
 
     def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
         """Score the next rows, which reach at most one boundary, and learn there."""
         state, began = self._state, perf_counter()
-        spread = state.transforms.spread(rows, state.n_records)
-        layered = self._layered(spread, keys, block.times[at])
+        layered = self._layered(rows, keys, block.times[at])
         block.silences += state.find_silences(block, at, layered)
         block.rate_changes += state.find_rate_changes(block, at, layered)
-        marks = state.marks(rows, layered.slots[0])
-        stuck = state.repeats.take(state.numbers(rows), *layered.slots)
-        ranked = score(state, layered, stuck, marks, block, at)
+        ranked = score(state, layered, block, at)
         if state.forecasting:
             density = None if ranked is None else state.foreseeing(ranked.density, len(rows))
             block.forecasts.append(forecast(state, density, layered))
-        if ranked is None:
-            state.collect(Pending.unscored(layered.learned, marks))
-        else:
-            state.collect(Pending(layered.learned, ranked.measures, ranked.scores, marks))
+        state.collect(Pending.of(layered.learned, layered.marks, ranked))
         scored = perf_counter()
         block.score_seconds += scored - began
         if state.until_boundary == 0:

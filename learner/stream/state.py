@@ -11,12 +11,11 @@ from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
-from faust_oslrau.learner.entities.levels import OwnRows
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.parameters import require
-from faust_oslrau.learner.protocol import Learner, Predictive
+from faust_oslrau.learner.protocol import Density, Evaluation, InUnits, Learner, Predictive
 from faust_oslrau.learner.rates.layer import Rates
-from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence
+from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence, moved
 from faust_oslrau.learner.scoring.clock import Clock
 from faust_oslrau.learner.scoring.drift import Drift
 from faust_oslrau.learner.scoring.incidents import Incidents
@@ -28,13 +27,40 @@ from faust_oslrau.learner.scoring.relevance import Relevance
 from faust_oslrau.learner.scoring.repeats import Repeats
 from faust_oslrau.learner.scoring.tail_mass import TailMass
 from faust_oslrau.learner.scoring.transforms import Transforms
-from faust_oslrau.learner.seasons.layer import SeasonalRows, Seasons
+from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 
 from .shares import Shares
 
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
+
+
+class Ranked(NamedTuple):
+    """How unusual rows are: scores, and what they come from.
+
+    Attributes
+    ----------
+    evaluation
+        The learner's evaluation, which learning can reuse.
+    density
+        The learner's density of each row: all that is asked about the rows is asked of it.
+    log_density
+        Log-densities (m,) of the rows as the learner is given them.
+    past
+        Log-densities (m,) of the running means in them, 0 without a history.
+    measures
+        All measures (m, k), the log-density first.
+    scores
+        One score of each row (m,), high = usual.
+    """
+
+    evaluation: Evaluation
+    density: Density
+    log_density: FloatArray
+    past: FloatArray | float
+    measures: FloatArray
+    scores: FloatArray
 
 
 class Pending(NamedTuple):
@@ -46,8 +72,10 @@ class Pending(NamedTuple):
     marks: FloatArray
 
     @classmethod
-    def unscored(cls, rows: FloatArray, marks: FloatArray) -> Self:
-        """Return rows that there is no model for."""
+    def of(cls, rows: FloatArray, marks: FloatArray, ranked: Ranked | None) -> Self:
+        """Return rows with their scores, unknown ones without a model."""
+        if ranked is not None:
+            return cls(rows, ranked.measures, ranked.scores, marks)
         unknown = np.full((len(rows), 1), np.nan)
         return cls(rows, unknown, unknown[:, 0], marks)
 
@@ -67,55 +95,35 @@ class Layered(NamedTuple):
         Numbers as they would be with average categories, in units of their entity, and at an
         average hour.
     of_categories
-        What `of_categories` returns of them (m, 2).
+        As `CategoricalRows` has it (m, 2); 0 without categories.
     learned
         Rows as the learner is given them.
+    stuck
+        The evidence that fields are stuck (m, d).
+    marks
+        As `ScorerState.marks` has them: equal where rows are (m,).
     """
 
     rows: FloatArray
     numbers: FloatArray
     slots: tuple[IntArray, Mask]
     categorical: CategoricalRows | None
-    own: OwnRows | None
-    seasonal: SeasonalRows | None
+    own: InUnits | None
+    seasonal: InUnits | None
     of_categories: FloatArray
     learned: FloatArray
-
-
-def of_categories(categorical: CategoricalRows | None, m: int) -> FloatArray:
-    """Return the log-probability of categories, and that of one as rare as the rarest (m, 2).
-
-    0 for rows without categories.
-    """
-    if categorical is None:
-        return np.zeros((m, 2))
-    return np.column_stack([categorical.log_probability, categorical.log_rarity])
+    stuck: FloatArray
+    marks: FloatArray
 
 
 @dataclass
 class ScorerState:
     """The learner, the layers around it, and the rows to learn at the next boundary.
 
+    What is turned off is None: layers, incidents, silences, rates, relevance.
+
     Attributes
     ----------
-    learner, batch_size, alarm_rate, learning
-        As `StreamScorer` has them.
-    transforms
-        What is done to fields before anything else sees them.
-    categories
-        The columns that are categories, None if there are none.
-    entities
-        The level and scale of each entity, None without entities.
-    incidents
-        The open incident and the evidence for the next one, None if none are followed.
-    history
-        Running means of the fields, None without history.
-    seasons
-        What is usual at each hour of the week, None without seasons.
-    silences
-        When entities and the partition were silent for too long, None if that is not looked for.
-    rates
-        How many records entities and the partition bring, None if that is not looked at.
     forecasting
         Whether to tell what is expected of each row before it is scored. No score depends on it,
         and it is not part of the state.
@@ -124,18 +132,6 @@ class ScorerState:
         the pending rows, so they are not part of the state as bytes.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
-    repeats
-        How long fields have kept their values.
-    ranking
-        How measures become one score.
-    reference
-        Recent records, by which a score becomes a p-value, and those held back from it.
-    relevance
-        Which deviations matter; None if all do.
-    clock
-        The partition's time.
-    drift, ranges
-        How far log-densities have fallen, and the values that each field has had.
     n_records, n_fields
         Records of the stream, and numbers in each row as its layers have it: at least one, which is
         missing if all columns are categories. None before the first rows.
@@ -224,11 +220,11 @@ class ScorerState:
 
     def less_season(
         self, rows: FloatArray, times: IntArray, beside: FloatArray | None = None
-    ) -> SeasonalRows | None:
+    ) -> InUnits | None:
         """Return the next rows (m, d) less what is usual at their hour, None without seasons.
 
         ``times`` (m,) are their time stamps in milliseconds, negative for none;
-        ``beside`` (m, 2) is what `of_categories` knows of them.
+        ``beside`` (m, 2) is what is known of their categories.
         """
         if self.seasons is None or not self.has_units:
             return None
@@ -259,7 +255,7 @@ class ScorerState:
             return []
         moments = block.moments[at.start : at.stop + 1]
         found = self.silences.take(block.places[at], moments, *layered.slots, block.keys[at])
-        return [silence._replace(row=at.start + silence.row) for silence in found]
+        return moved(found, at.start)
 
     def find_rate_changes(self, block: BlockMaker, at: slice, layered: Layered) -> list[RateChange]:
         """Return the changes that the next rows show, whose entities have their slots."""
@@ -270,7 +266,7 @@ class ScorerState:
         else:
             groups = block.groups[at]
             found = self.rates.take(block.now[at], np.zeros(len(groups), np.bool_), groups)
-        return [change._replace(row=at.start + change.row) for change in found]
+        return moved(found, at.start)
 
     @property
     def habits(self) -> Entities | None:

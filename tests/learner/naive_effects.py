@@ -108,6 +108,8 @@ class NaiveEffects:
             taken += effect.fields or ()
             if effect.fields != before:
                 self.effects[k + 1 :] = [Effect() for _ in self.effects[k + 1 :]]
+            elif effect.fields is None:
+                self.effects[k + 1 : PAIR] = [Effect() for _ in self.effects[k + 1 : PAIR]]
         last = self.effects[PAIR]
         if self.effects[1].fields is not None:
             pair = tuple(sorted(taken[:2]))

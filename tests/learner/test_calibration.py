@@ -16,9 +16,20 @@ def calibrated(scores):
 @given(floats(0.01, 0.9), floats(0.1, 100.0), floats(1e-9, 1.0))
 def test_the_quantile_of_a_tail_has_this_share_below_it(shape, scale, share):
     tail = Tail(-10.0, shape, scale)
-    assert np.exp(tail.log_survival(np.array([tail.quantile(share)]))[0]) == pytest.approx(
+    assert np.exp(tail.log_survival(np.array([tail.score_at(np.log(share))]))[0]) == pytest.approx(
         share, rel=1e-6
     )
+
+
+@pytest.mark.parametrize("n", [1, 7, 500, 3000])
+def test_the_score_at_a_p_value_has_it(n):
+    calibration = calibrated(np.random.default_rng(n).standard_t(3, n))
+    p_value = np.array([1e-9, 1e-5, 0.5, 1.0, 2.5, 0.3 * n, n]) / (n + 1.0)
+    if calibration.tail is None:  # then the lowest score is the lowest of all
+        p_value = p_value[p_value * (n + 1.0) >= 1.0]
+    found = calibration.p_value(calibration.score_at(p_value))
+    np.testing.assert_allclose(found, np.minimum(p_value, n / (n + 1.0)), rtol=1e-6)
+    assert np.isinf(calibrated(np.empty(0)).score_at(p_value)).all()
 
 
 def test_the_lower_bound_of_a_share_has_it_as_its_p_value():

@@ -91,3 +91,15 @@ def test_of_a_value_that_takes_the_place_of_another_nothing_is_known():
     effects.derive(np.repeat([0, 1], [4, 2]))
     told, unknown = effects.units(np.array([[2, 5], [MISSING, 5]]))
     np.testing.assert_array_equal(told, unknown)
+
+
+@needs_compiler("a dozen streams")
+@pytest.mark.parametrize("seed", range(6))
+def test_effects_of_numbers_that_do_not_depend_on_categories_come_and_go(seed):
+    rng = np.random.default_rng(seed)
+    categories = [rng.integers(2 + f, size=8000) for f in range(3)]
+    rows = np.column_stack([rng.standard_t(1.5, (8000, 2)), *categories])
+    layer = Categories(3)
+    for some in np.array_split(rows, 80):
+        assert np.isfinite(layer.take(some).units).all()
+        layer.end_batch(2000.0, learning=True)

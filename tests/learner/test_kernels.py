@@ -53,7 +53,7 @@ def test_standardised_values_are_differences_over_scales(d, m):
     X, location, scale = rng.normal(size=(m, d)), rng.normal(size=d), rng.uniform(0.1, 2.0, d)
     X[rng.random(X.shape) < 0.2] = np.nan
     X[0, 0], X[-1, -1] = 1e300, -1e300
-    Z, jacobian = Scaling.of(location, scale).apply(X)
+    Z, jacobian = Scaling.of_state({"location": location, "scale": scale}).apply(X)
     expected = np.clip((X - location) / scale, -LARGEST_VALUE, LARGEST_VALUE)
     np.testing.assert_array_equal(Z, expected.T)
     known = np.where(np.isnan(X), 0.0, np.log(scale))

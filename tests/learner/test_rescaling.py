@@ -43,7 +43,7 @@ def test_squares_lost_in_rounding_when_units_move_far_can_be_restored():
     model = learned(ROWS[:5000])
     old = model._training.scaling
     for location in (old.location + 1e8, old.location):  # there and back
-        move_to(model._training, Scaling.of(location, old.scale))
+        move_to(model._training, Scaling.of_state({"location": location, "scale": old.scale}))
     n, first, second = model._training.network.products.moments
     assert (second >= 0.0).all()
     assert (second * n >= first**2 * (1.0 - 1e-12)).all()

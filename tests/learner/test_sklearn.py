@@ -9,16 +9,18 @@ import pyarrow as pa
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from streams import clusters
 
 import faust_oslrau.learner.sklearn as adapter
 from faust_oslrau.learner import (
     OSLRAU,
+    CategoricalDensity,
     EntityDensity,
     InvalidInputError,
     InvalidParameterError,
@@ -37,6 +39,7 @@ X_test = clusters(0, 900, 3)[600:]
         OSLRAUDensity(OSLRAU(min_count=8, max_leaf_vars=2), batch_size=16),
         OSLRAUDensity(StackedSPN(max_nodes=300)),
         OSLRAUDensity(EntityDensity()),
+        OSLRAUDensity(CategoricalDensity()),
     ]
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
@@ -107,6 +110,19 @@ def test_a_grid_search_in_a_pipeline_finds_the_better_hyper_parameters():
     assert search.best_params_["oslraudensity__learner__structure_until"] is None
     assert search.best_score_ == max(search.cv_results_["mean_test_score"])
     assert search.best_estimator_.score_samples(correlated).shape == (600,)
+
+
+def test_texts_behind_an_encoder_are_the_categories_of_a_density():
+    rng = np.random.default_rng(0)
+    service = rng.choice(["search", "nightly"], 800)
+    latency = np.where(service == "search", 1.0, 50.0) * rng.lognormal(0.0, 0.1, 800)
+    rows = np.column_stack([service.astype(object), latency.astype(object)])
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=99)
+    columns = make_column_transformer(("passthrough", [1]), (encoder, [0]))
+    pipeline = make_pipeline(columns, OSLRAUDensity(CategoricalDensity())).fit(rows)
+    odd = np.array([["search", 1.0], ["search", 50.0], ["weekly", 1.0]], dtype=object)
+    usual, slow, new = pipeline.score_samples(odd)
+    assert usual > slow + 10 and usual > new + 1
 
 
 def test_hyper_parameters_from_a_numpy_grid_can_be_written():

@@ -79,3 +79,37 @@ def test_any_contents_are_something(contents):
 def test_fields_of_few_records_do_not_count():
     values = [{"x": 1.5}] * 200 + [{"rare": 1, "x": [1]}, {}]
     assert [column.name for column in columns_of(values)] == ["x"]
+
+
+@pytest.mark.parametrize("named_by", ["field", "key"])
+def test_counters_of_several_devices_by_turns_are_left_out(named_by):
+    rng = np.random.default_rng(3)
+    device, level = rng.integers(20, size=240), rng.integers(10**6, size=20)
+    seen = [(device[:i] == device[i]).sum() for i in range(240)]
+    rows = [
+        {"seq": int(level[k] + n), "x": float(x), "load": float(level[k] + x)}
+        for k, n, x in zip(device, seen, rng.normal(size=240), strict=True)
+    ]
+    names = [f"device-{k}" for k in device]
+    if named_by == "field":
+        rows = [{"device": name} | row for name, row in zip(names, rows, strict=True)]
+        columns = columns_of(rows)
+    else:
+        columns = columns_of(rows, keys=[name.encode() for name in names])
+    why = {column.name: column.why for column in columns}
+    assert why["seq"] == "only grows for each of several"
+    assert why["x"] == why["load"] == "a number"
+
+
+@pytest.mark.parametrize("name", ["id", "user.id", "user_id", "userId", "userID", "ID", "order-Id"])
+def test_whole_numbers_in_a_field_that_is_named_so_are_identifiers(name):
+    rng = np.random.default_rng(0)
+    assert column_of(name, rng.integers(1000, size=240).tolist()).kind == "ignored"
+    assert column_of(name, rng.integers(1, 9, size=240).tolist()).kind == "category"
+    assert column_of(name, rng.normal(size=240).tolist()).kind == "number"
+
+
+@pytest.mark.parametrize("name", ["humid", "grid", "SOLID", "liquid", "id.count", "ids", "idle"])
+def test_other_names_with_these_letters_are_no_identifiers(name):
+    x = np.random.default_rng(0).integers(1000, size=240).tolist()
+    assert column_of(name, x).kind == "number"

@@ -215,7 +215,7 @@ def test_numbers_not_above_their_fields_bound_are_rejected_and_named():
 
 
 def test_contents_of_another_type_count_as_missing_where_that_is_wanted():
-    decoder = FeatureDecoder(("a", "b", "of.c"), LIMIT, takes_wrong_types=True)
+    decoder = FeatureDecoder(("a", "b", "of.c"), LIMIT, without_type=["a", "b", "of.c"])
     values = [
         b'{"a": 1, "b": 2, "of": {"c": 3}}', b'{"a": "1", "b": 2, "of": {"c": [3]}}',
         b'{"a": {}, "b": 2, "of": 7}', b'{"a": "x", "b": "y"}', b'{"a": 1e999, "b": "y"}',

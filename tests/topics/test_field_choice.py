@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faust_oslrau.topics import FieldChoice, Reason
+from faust_oslrau.topics.columns import MOST_CONTENTS
 from faust_oslrau.topics.field_choice import MAX_CATEGORIES, MAX_NUMBERS
 
 LIMIT = 100_000
@@ -71,7 +72,15 @@ def test_numbers_that_only_grow_are_better_than_none():
     assert choice(never_chosen={"at": "the time"}).choose(values).numbers == ("seq",)
 
 
-def test_of_too_many_fields_the_first_names_are_taken():
+def test_of_too_many_fields_those_that_most_records_have_are_taken():
+    row = {f"n{i:04}": 0.5 for i in range(MAX_NUMBERS + 10)}
+    values = [json.dumps(row | {"n0003": None if i % 9 else 0.5}).encode() for i in range(90)]
+    found = choice().choose(values)
+    assert len(found.numbers) == MAX_NUMBERS and "n0003" not in found.numbers
+    assert "n1024" in found.numbers and "n0003 (too many)" in found.left_out
+
+
+def test_of_too_many_fields_of_all_records_the_first_names_are_taken():
     numbers, texts = ({f"{t}{i:04}": of for i in range(1000)} for t, of in (("n", 1), ("s", "x")))
     values = [json.dumps({**numbers, **texts, f"z{i}": 1}).encode() for i in range(50)]
     found = choice().choose(values)
@@ -90,7 +99,7 @@ def test_a_record_needs_a_number_that_may_be_chosen():
 
 
 def test_a_record_with_too_many_numbers_or_one_beyond_a_double_does_not_choose():
-    assert rejection({f"x{i}": i for i in range(MAX_NUMBERS + 1)}).reason == Reason.NO_FEATURES
+    assert rejection({f"x{i}": i for i in range(MOST_CONTENTS + 1)}).reason == Reason.NO_FEATURES
     assert choice().rejection(b'{"x": 1, "y": 1e400}').reason == Reason.NOT_FINITE
     assert choice().rejection(b'{"x": 2, "list": [1e400]}') is None
 

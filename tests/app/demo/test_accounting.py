@@ -18,6 +18,8 @@ def summary_of(account: Account) -> Summary:
         broker="127.0.0.1:9092",
         topics=["features"],
         seconds=2.0,
+        fields=["speed"],
+        left_out=["at (times)"],
         nodes=7,
         alarm_rate=0.001,
         worker_failure=None,
@@ -38,7 +40,7 @@ def answer_all(account: Account) -> None:
     account.add_score(Place(0, 1), True)
     account.add_anomaly(Place(0, 1), Blamed("speed", 9.0, 1.5))
     account.add_score(Place(0, 2), False)
-    account.add_dead_letter(Place(0, 3), "not_json")
+    account.add_dead_letter(Place(0, 3), "not_json", "expected JSON")
     account.add_score(Place(1, 0), True)
     account.add_anomaly(Place(1, 0))
     account.add_score(Place(1, 1), False)
@@ -134,7 +136,9 @@ def test_a_record_without_an_answer_is_missing(account: Account) -> None:
     "answer",
     [
         lambda account: account.add_score(Place(0, 0), False),  # twice
-        lambda account: account.add_dead_letter(Place(1, 1), "not_json"),  # it was scored
+        lambda account: account.add_dead_letter(
+            Place(1, 1), "not_json", "expected JSON"
+        ),  # it was scored
         lambda account: account.add_score(Place(1, 2), False),  # nothing was sent there
         lambda account: account.add_anomaly(Place(0, 1)),  # twice
         lambda account: account.add_anomaly(Place(0, 2)),  # its score is not anomalous
@@ -159,3 +163,18 @@ def test_neither_early_answers_nor_gaps_in_the_log_leave_a_record_missing() -> N
 
 def test_a_summary_of_nothing_says_so() -> None:
     assert verdict(summary_of(Account(1))) == "No record was sent."
+
+
+def test_records_of_which_none_was_scored_are_accounted_for_but_not_good() -> None:
+    account = Account(1)
+    account.add_sent(0, 0, [None, None])
+    for offset in range(2):
+        account.add_dead_letter(Place(0, offset), "no_features", f"expected fields, {offset}")
+    summary = summary_of(account)
+    assert summary.is_accounted and not summary.is_good
+    assert verdict(summary).endswith("all are dead letters. The first: 0/0: expected fields, 0")
+    console = Console(width=160, record=True, file=StringIO())
+    print_summary(console, summary)
+    printed = console.export_text()
+    assert "injected" not in printed and "no_features" in printed
+    assert "at (times)" in printed and "speed" in printed

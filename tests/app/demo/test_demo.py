@@ -87,15 +87,22 @@ def _check(code: int, summary: dict[str, Any], lines: str) -> None:
     assert "log-likelihood -" in lines
 
 
-def test_a_file_is_streamed_to_its_end(start: Callable[..., Demo], tmp_path: Path) -> None:
+@pytest.mark.parametrize("settings", [None, 'features = ["count"]\nentity = "kind"\n'])
+def test_a_file_is_streamed_to_its_end(
+    start: Callable[..., Demo], tmp_path: Path, settings: str | None
+) -> None:
     rows = [f"{row},{row % 7}.5,{row % 3}" for row in range(700)]
     rows[600] = "600,none,0"  # after the fields are chosen
     path = tmp_path / "mine.csv"
     path.write_text("\n".join(["count,height,kind", *rows]))
-    code, summary, lines = start("--csv", str(path), "--partitions", "2", "--rate", "5000").end()
+    arguments = ["--csv", str(path), "--partitions", "2", "--rate", "5000"]
+    if settings is not None:
+        (tmp_path / "mine.toml").write_text(settings)
+        arguments += ["--settings", str(tmp_path / "mine.toml")]
+    code, summary, lines = start(*arguments).end()
     assert code == 0, lines
-    assert (summary["records"], summary["scored"]) == (700, 699)
-    assert summary["rejected"] == {"not_a_number": 1}
+    assert summary["records"] == 700
+    assert summary["rejected"] == ({"not_a_number": 1} if settings is None else {})
     assert summary["injected"] == {}
 
 

@@ -16,6 +16,7 @@ from faust_oslrau.app.demo.feed import (
 )
 from faust_oslrau.app.demo.sensors import FIELDS
 from faust_oslrau.app.offline.input_files import InputFileError
+from faust_oslrau.app.offline.partitioner import partition_of
 from faust_oslrau.topics import FeatureDecoder
 
 PARTITIONS = 3
@@ -73,3 +74,6 @@ def test_rows_of_a_file_are_spread_over_the_partitions_as_produce_does(tmp_path:
         Message(1, None, b'{"a":3,"b":null}'),
         Message(0, None, b'{"a":5,"b":6}'),
     ]
+    assert {(m.partition, m.key) for m in file_messages(path, 2, "a")} == {
+        (partition_of(key, 0, 2), key) for key in (b"1", b"3", b"5")
+    }

@@ -22,7 +22,7 @@ def situation() -> Situation:
     for offset in range(20):
         account.add_score(Place(3, offset), True)
     for offset, reason in enumerate(Reason, start=20):
-        account.add_dead_letter(Place(3, offset), reason.value)
+        account.add_dead_letter(Place(3, offset), reason.value, "expected")
     for first in (100, 5000, 123_000):
         is_open, fields = first == 5000, ("ambient.temperature", "motor.temperature", "speed")
         incident = DemoIncident(

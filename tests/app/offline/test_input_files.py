@@ -51,6 +51,11 @@ def test_csv_reads_thousands_of_columns(tmp_path):
         list(open_input(path, "id"))
 
 
+def test_csv_columns_without_a_name_have_that_of_their_place(tmp_path):
+    path = write(tmp_path, "a.csv", ",a,b,\n0,1.5,x,\n1,2.5,y,\n")  # as pandas writes row numbers
+    assert documents(open_input(path))[1] == {"column 1": 1, "a": 2.5, "b": "y", "column 4": None}
+
+
 def test_csv_numbers_keep_every_digit(tmp_path):
     path = write(tmp_path, "a.csv", "a,b\n0.1000000000000000055,123456789012345678901234567890\n")
     (message,) = open_input(path)
@@ -76,11 +81,14 @@ def test_csv_reads_quotes_blank_lines_and_a_byte_order_mark(tmp_path):
     [
         ("", "line 1: expected a header"),
         ("1,2\n3,4\n", "line 1: expected a header"),
-        (",a\n3,4\n", "line 1: expected a header .*, got '' for column 1$"),
+        (",,\n3,4,5\n", "line 1: expected a header"),
+        (",3\n4,5\n", "line 1: expected a header .*, got '3' for column 2$"),
         ("a,7\n3,4\n", "line 1: expected a header .*, got '7' for column 2$"),
         ("a;b\n3;4\n", "line 1: expected commas between the columns, got semicolons"),
         ("a\tb\n3\t4\n", "line 1: expected commas between the columns, got tabs"),
         ("a|b\n3|4\n", r"line 1: expected commas between the columns, got bars"),
+        ("a^b\n3^4\n", r"line 1: expected commas between the columns, got carets"),
+        ("a,b\r3,4\r", "line 1: expected lines that end with a line feed, got carriage returns"),
         ("a,b,a\n3,4,5\n", "line 1: expected distinct names of columns, got 'a' again"),
         ("a,b\n3,4\n5\n", "line 3: expected 2 cells as in the header, got 1"),
         (b"a,b\n3,\xff\n", "line 2: expected UTF-8"),

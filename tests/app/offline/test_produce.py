@@ -1,12 +1,14 @@
 import itertools
 import json
 import os
+import time
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from kafka_client import KafkaClient
 
+from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.offline.partitioner import partition_of
@@ -42,6 +44,7 @@ def test_row_i_goes_to_partition_i_modulo_the_number_of_partitions(broker, clien
     assert summary.pop("seconds") > 0
     assert summary == {
         "topic": topic, "partitions": 3, "records": 9000, "bytes": sum(map(len, lines)),
+        "expired": 0, "retention": None,
     }  # fmt: skip
     found = client.read(topic)
     assert len(found) == 9000
@@ -73,6 +76,24 @@ def test_messages_have_the_time_that_a_setting_finds_in_their_rows(broker, clien
     assert run(path, *arguments, "--settings", tmp_path / "settings.toml").exit_code == 0
     times = [record.timestamp for record in client.read(topic)]
     assert sorted(times) == [1_790_000_000_000, 1_790_000_007_000]
+
+
+@pytest.mark.real_kafka
+def test_a_new_topic_keeps_old_rows_and_one_that_deletes_them_is_told(kafka_installed, tmp_path):
+    path = write_ndjson(tmp_path, [b'{"at": %d}' % at for at in (1_600_000_000, int(time.time()))])
+    (tmp_path / "settings.toml").write_text('time = "at"')
+    create = ("--create-topic", "--partitions", 1)
+    with KafkaBroker() as broker:  # with the retention that Kafka has by default
+        to = ("--broker", broker.bootstrap_servers, "--settings", tmp_path / "settings.toml")
+        new = run(path, *to, "--topic", "new", *create, "--json")
+        KafkaClient(broker.bootstrap_servers).create("old")
+        old = run(path, *to, "--topic", "old")
+    assert new.exit_code == old.exit_code == 0, (new.output, old.output)
+    assert new.stderr == "" and json.loads(new.stdout)["retention"] is None
+    assert old.stderr == (
+        "warning: 1 of them are older than the topic's retention.ms=604800000: "
+        "Kafka deletes them soon\n"
+    )
 
 
 def test_the_rate_is_not_exceeded(broker, topic, tmp_path):

@@ -239,13 +239,13 @@ def test_what_is_wrong_with_the_first_rejected_record_is_told(file, tmp_path):
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_a_replay_without_any_scored_record_fails_and_says_why(options, tmp_path):
     path, letters = tmp_path / "wide.csv", tmp_path / "letters"
-    columns = ",".join(f"c{i}" for i in range(3000))
-    path.write_text(columns + ("\n" + ",".join("1" * 3000)) * 2 + "\n")
+    columns = ",".join(f"c{i}" for i in range(5000))
+    path.write_text(columns + ("\n" + ",".join("1" * 5000)) * 2 + "\n")
     result = run(path, "--out", tmp_path / "scores", "--dead-letters", letters, *options)
     assert result.exit_code == 1
     assert _told(result) == (
         "Error: no record was scored; the first rejected: features/0 offset 0: "
-        "expected at most 1024 numeric fields, got more: choose some by name"
+        "expected at most 4096 numeric fields, got more: choose some by name"
     )
     assert "rejected" in result.stdout and len(lines_of(letters)) == 2
 

@@ -129,6 +129,21 @@ def test_a_count_that_they_chose_makes_no_dead_letter_later(fields, settings):
         assert n_wrong == replaced.sum() if fields else n_wrong <= replaced.sum()
 
 
+@pytest.mark.parametrize("named", [{}, {"kinds": (("temp", "number"),)}])
+def test_what_is_no_number_in_some_of_them_is_missing_unless_the_field_is_named(named):
+    rng, settings = np.random.default_rng(0), Settings(**named)
+    rows = [{"temp": rng.normal() if i % 5 else "n/a", "x": rng.normal()} for i in range(600)]
+    rows[400] = {"temp": 1.0, "x": "n/a"}
+    records = [record(offset, row) for offset, row in enumerate(rows)]
+    pipeline, block, _ = scores(settings, records[:500])
+    refused = set(range(240, 500, 5)) if named else {400}
+    assert {letter.offset for letter in block.dead_letters} == refused
+    for each in (pipeline, PartitionPipeline.restored(pipeline.snapshot(0, 500), settings)):
+        later = each.process(records[500:])
+        assert len(later.dead_letters) == (20 if named else 0)
+        assert later.wrong_types == ({} if named else {"temp": 20})
+
+
 def test_a_count_that_the_settings_name_is_never_negative():
     _, block, _ = scores(Settings(kinds=(("temp", "count"),)), degrees())
     assert block.reasons["out_of_range"] > 150 and not block.wrong_types

@@ -40,7 +40,7 @@ def test_values_of_another_kind_are_refused(changes, snapshot):
 
 def test_a_value_that_is_missing_is_refused(snapshot):
     values, arrays = unpack(snapshot.to_bytes(), "Snapshot")
-    newer = {"topic_id", "n_categories", "texts", "watched", "counts", "left_out"}
+    newer = {"topic_id", "n_categories", "texts", "watched", "counts", "mixed", "left_out"}
     for name in values.keys() - newer:
         fewer = {other: value for other, value in values.items() if other != name}
         with pytest.raises(StateError):
