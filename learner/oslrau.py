@@ -126,7 +126,7 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         background: bool = True,
         max_nodes: int | None = 2000,
         memory: float | None = None,
-        variance_floor: float = 2e-5,
+        variance_floor: float = 1e-4,
         structure_until: int | None = None,
         standardize: bool = True,
         random_state: int = 0,

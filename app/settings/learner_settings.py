@@ -20,7 +20,7 @@ OSLRAU_PARAMETERS: dict[str, tuple[Any, ValueType]] = {
     "min_count": (64, integer(1)),
     "n_init_components": (4, integer(1)),
     "background": (True, BOOLEAN),
-    "variance_floor": (2e-5, number(0, 1, closed="low")),
+    "variance_floor": (1e-4, number(0, 1, closed="low")),
     "structure_until": (None, optional(integer(0))),
     "standardize": (True, BOOLEAN),
 }
