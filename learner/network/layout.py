@@ -134,8 +134,11 @@ def statistics_length(kind: int, k: int) -> int:
 
 @kernel
 def deepest(n_variables: int) -> int:
-    """Return the most nodes on a path: kinds alternate, and each product splits its scope."""
-    return 2 * n_variables + 2
+    """Return the most nodes on a path: kinds alternate, and each product splits its scope.
+
+    A mixture beside grown components adds two levels, and each mixture of networks one.
+    """
+    return 2 * n_variables + 6
 
 
 @kernel
