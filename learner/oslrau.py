@@ -9,7 +9,6 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray
 
 from .algorithm.learning import learn, structure_bound
-from .algorithm.mixtures import FIRST_RECORDS, Sizes, add_mixtures, mixture_sizes
 from .algorithm.start import background_nodes, initial_network
 from .algorithm.tasks import LearningRule
 from .model import Model
@@ -19,7 +18,6 @@ from .parameters import MOST_NODES, require
 from .queries.density import Evaluation, NetworkDensity
 from .queries.scaling import UNITS, Scaling
 from .state import MOST_RECORDS
-from .state_schema import Entry, read
 from .vector.lanes import padded
 
 
@@ -47,10 +45,8 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
     background
         Whether the mixture also has one Gaussian over all variables, which every record updates. It
         learns correlations from the start, and covers records that no component does. More than
-        128 variables are divided into blocks of neighbours, with a Gaussian each. Up to 128, two
-        mixtures join it after 480 records, in up to a third of the node budget: of Gaussians, and
-        of products of mixtures of each variable. Expectation-maximisation learns both from every
-        record. The paper has none.
+        128 variables are divided into blocks of neighbours, with a Gaussian each. The paper has
+        none.
     max_nodes
         Node budget, or None for no limit. A merge that would exceed it is not made. Where it is too
         short for one component, a network of d variables has some d + 3 nodes. The time for a
@@ -206,15 +202,12 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         if self._network is None:
             return {}
         units = {"location": self._scaling.location, "scale": self._scaling.scale}
-        return units | {"first": self._first} | pack_network(self._network)
+        return units | pack_network(self._network)
 
     def _restore(self, arrays: Arrays) -> None:
         self._scaling = Scaling.of_state(arrays)
-        d, none = len(self._scaling.scale), np.empty((len(self._scaling.scale), 0))
-        first = {"first": arrays.get("first", none)}
-        (self._first,) = read(first, {"first": Entry(("d", "n"), nan=True)}, d=(d,))
-        packed = {name: array for name, array in arrays.items() if name not in (*UNITS, "first")}
-        self._network = unpack_network(d, packed, self.variance_floor)
+        packed = {name: array for name, array in arrays.items() if name not in UNITS}
+        self._network = unpack_network(len(self._scaling.scale), packed, self.variance_floor)
 
     def _start(self, d: int) -> tuple[Network, Scaling]:
         if self._network is None:
@@ -225,7 +218,6 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
                 d, components, self.variance_floor, background=self.background
             )
             self._scaling = Scaling(d) if self.standardize else Scaling.identity(d)
-            self._first = np.empty((d, 0))
         return self._network, self._scaling
 
     def _most_leaf_vars(self, d: int) -> int:
@@ -235,26 +227,12 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         fewest = d + 2 + background_nodes(d)  # with one component
         return MOST_NODES if self.max_nodes is None else max(self.max_nodes, fewest)
 
-    def _mixtures_due(self, d: int) -> Sizes:
-        """Return the sizes of the mixtures that the network is still to get."""
-        waits = self.n_records_ == self._first.shape[1] < FIRST_RECORDS
-        due = waits and self.background and self._grows()
-        return mixture_sizes(d, self._budget(d)) if due else Sizes(0, 0, 0)
-
-    def _collect(self, Z: FloatArray, due: Sizes) -> None:
-        """Keep the first records, and begin the mixtures with them."""
-        none = self._first[:, :0]
-        self._first = none if due.nodes(len(Z)) == 0 else np.hstack([self._first, Z])
-        if self._first.shape[1] >= FIRST_RECORDS:
-            add_mixtures(self._fitted(), self._first, due, self.variance_floor)
-            self._first = none
-
     def _grows(self) -> bool:
         return self.structure_until is None or self.n_records_ < self.structure_until
 
     def _stretch(self, remaining: int, size: int, scaled: bool) -> int:
         """Return how many rows one call of the kernel can learn by the same rule and scaling."""
-        if not scaled or self._mixtures_due(self._fitted().n_variables).nodes(1) > 0:
+        if not scaled:
             return min(size, remaining)
         if self.structure_until is None or not self._grows():
             return remaining
@@ -278,7 +256,7 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
     def _is_known(self, rows: FloatArray, evaluation: Evaluation, size: int) -> bool:
         """Return whether learning ``rows`` in one mini-batch would start with this evaluation."""
         return (
-            1 < len(rows) <= size  # the evaluation of a single one has no whole lanes
+            len(rows) <= size
             and self.memory is None  # with one, learning begins by forgetting
             and self._scaling.is_complete
             and evaluation.network is self._network
@@ -291,14 +269,13 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         self, network: Network, Z: FloatArray, batch_size: int, values: FloatArray | None = None
     ) -> None:
         """Learn the columns of ``Z`` (d, m); ``values`` are those of the nodes, if known."""
-        due = self._mixtures_due(network.n_variables)
         rule = LearningRule(
             self._grows(),
             float(self.corr_threshold),
             float(self.min_count),
             self._most_leaf_vars(network.n_variables),
             network.n_variables if self.merges_per_batch is None else self.merges_per_batch,
-            self._budget(network.n_variables) - due.nodes(network.n_variables),
+            self._budget(network.n_variables),
             np.inf if self.memory is None else float(self.memory),
             float(self.variance_floor),
         )
@@ -307,10 +284,8 @@ class OSLRAU(NetworkDensity, Model[Evaluation]):
         while done < Z.shape[1]:
             evaluated = values is not None
             if values is None:
-                columns = max(min(batch_size, Z.shape[1]), 1 + self.background)
-                values = np.empty((len(network.nodes), padded(columns)))
+                values = np.empty((len(network.nodes), padded(min(batch_size, Z.shape[1]))))
             done = learn(network.pools, Z, values, done, batch_size, complete, evaluated, rule)
             if done < Z.shape[1]:
                 values = None  # nodes move
                 network.reserve(*structure_bound(network.header))
-        self._collect(Z, due)

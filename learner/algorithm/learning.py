@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from faust_oslrau.learner.network.block_evaluation import rows_of_nodes
 from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (
     EDGES_TOP,
@@ -24,7 +23,6 @@ from faust_oslrau.learner.network.layout import (
 from faust_oslrau.learner.vector.blocks import copy_columns, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .expectation_maximisation import has_mixtures, update_mixtures
 from .pruning import SPARE, forget, prune
 from .structure_update import oslrau
 from .tasks import TASK_FIELDS, LearningRule, MiniBatch
@@ -46,10 +44,11 @@ def learn(
     It learns in mini-batches, and stops before one that might overrun a pool, so that the caller
     can make room. ``complete`` says that no value is missing. ``values`` (nodes, >= batch_size) is
     scratch, unless ``evaluated`` says that it holds the log-densities of the nodes for the only
-    mini-batch. With mixtures, it has columns for whole lanes even if ``batch_size`` is 1.
+    mini-batch.
     """
-    block = new_block(Z.shape[0], max(batch_size, 2))
+    block = new_block(Z.shape[0], batch_size)
     tasks = np.empty((len(pools.nodes), TASK_FIELDS), np.int64)
+    value_rows = np.arange(len(values) if batch_size > 1 else 0)
     while start < Z.shape[1]:
         if rule.grow and not has_room(pools):
             return start
@@ -60,20 +59,13 @@ def learn(
             prune(pools, rule.max_nodes - rule.max_nodes // SPARE)
         # Rows are sent to children by the children's values, so that the root's is not needed.
         # Only a sum evaluates its univariate leaves: with one variable the root must take part.
-        # Mixtures learn by their shares in the root.
-        mixtures = has_mixtures(pools)
-        end = pools.header[ROOT] if Z.shape[0] > 1 and not mixtures else NIL
+        end = pools.header[ROOT] if Z.shape[0] > 1 else NIL
         if not evaluated:
-            wide = max(m, 2) if mixtures else m  # which learn in whole lanes
-            value_rows = rows_of_nodes(pools, len(values))
-            evaluate(pools, block, wide, values, value_rows, end)
+            evaluate(pools, block, m, values, value_rows, end)
         segments = np.empty(m * (deepest(Z.shape[0]) + 1), np.int64)
         for i in range(m):
             segments[i] = i
-        batch = MiniBatch(block, values, segments, m, complete)
-        if mixtures:
-            update_mixtures(pools, batch, rule.variance_floor)
-        oslrau(pools, batch, tasks, rule)
+        oslrau(pools, MiniBatch(block, values, segments, m, complete), tasks, rule)
         start += m
     return start
 

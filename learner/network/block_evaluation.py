@@ -13,7 +13,6 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
     aligned_stack,
-    all_below,
     choose,
     fma,
     load,
@@ -21,24 +20,14 @@ from faust_oslrau.learner.vector.lanes import (
     spread,
     store,
 )
-from faust_oslrau.learner.vector.log_sums import (
-    FAR_AHEAD,
-    NOTHING,
-    add_term,
-    begin_sum,
-    end_sum,
-    moved,
-)
-from faust_oslrau.learner.vector.math import exp_bounded, log_positive
+from faust_oslrau.learner.vector.log_sums import NOTHING, add_term, begin_sum, end_sum
+from faust_oslrau.learner.vector.math import log_positive
 
-from .layout import FIRST, LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Pools, deepest
-from .leaves import evaluate_leaf, evaluate_multivariate, gaussian
+from .layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, ROOT, SUM, Pools, deepest
+from .leaves import evaluate_leaf, evaluate_multivariate
 
 MANY = 8
 """Children of a sum from which on checking for negligible children pays."""
-
-MOST_TERMS = 64
-"""Leaves of a sum over one variable that are evaluated side by side."""
 
 
 @kernel
@@ -56,7 +45,6 @@ def evaluate_rows(
     complete, which = is_complete(Z, m), np.empty(WIDTH, np.int64)
     lanes, directions = np.empty((3 * d + 3, WIDTH)), np.empty((2 * d, d))
     variables, forms = np.empty(d, np.int64), np.empty(3 * d)
-    terms = np.empty((MOST_TERMS, 4))
     path, totals = np.empty((depth, 2), np.int64), np.empty((depth, padded(m)))
     weights, least = np.empty(depth), np.empty(depth)
     i, level = header[ROOT], 0
@@ -72,13 +60,6 @@ def evaluate_rows(
             evaluate_multivariate(
                 i, row, nodes, scopes, stats, Z, m, values, complete, which, lanes, directions
             )
-        elif kind == SUM:
-            n = list_terms(i, nodes, edges, terms)
-            if n > 0:
-                mix_leaves(row, Z, m, values, nodes[i]["scope"], n, terms)
-                if len(value_rows) > 0:
-                    evaluate_terms(i, nodes, edges, Z, m, values, value_rows)
-                edge = NIL
         path[level, 0], path[level, 1] = i, edge
         while edge == NIL:
             if level == 0:
@@ -105,30 +86,6 @@ def evaluate_rows(
             path[level, 1] = edge = following
         i = edges[edge]["child"]
         level += 1
-
-
-@kernel
-def rows_of_nodes(pools: Pools, n: int) -> Array:
-    """Return value rows with one for each of ``n`` nodes, its index, where learning needs it.
-
-    It does not need those of leaves in mixtures of single variables below a product, which are as
-    soon computed as loaded.
-    """
-    header, nodes, edges = pools.header, pools.nodes, pools.edges
-    value_rows, terms = np.arange(n), np.empty((MOST_TERMS, 4))
-    i = header[FIRST]
-    while i != NIL:
-        place = nodes[i]["first_edge"] if nodes[i]["kind"] == PRODUCT else NIL
-        while place != NIL:
-            child = edges[place]["child"]
-            if nodes[child]["kind"] == SUM and list_terms(child, nodes, edges, terms) > 0:
-                edge = nodes[child]["first_edge"]
-                while edge != NIL:
-                    value_rows[edges[edge]["child"]] = NIL
-                    edge = edges[edge]["next"]
-            place = edges[place]["next"]
-        i = nodes[i]["next"]
-    return value_rows
 
 
 @kernel
@@ -171,64 +128,6 @@ def list_leaves(i: int, nodes: Array, edges: Array, variables: Array, forms: Arr
             n += 1
         edge = edges[edge]["next"]
     return n
-
-
-@kernel
-def list_terms(i: int, nodes: Array, edges: Array, terms: Array) -> int:
-    """List mean, precision, constant and weight of a sum's children, if all are univariate leaves.
-
-    Returns how many there are, 0 if others are among them or there is no room.
-    """
-    n, edge = 0, nodes[i]["first_edge"]
-    if nodes[i]["n_scope"] > 1 or nodes[i]["n_children"] > len(terms):
-        return 0
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if nodes[child]["kind"] != LEAF:
-            return 0
-        terms[n, 0], terms[n, 1] = nodes[child]["mean"], nodes[child]["precision"]
-        terms[n, 2], terms[n, 3] = nodes[child]["log_norm"], edges[edge]["weight"]
-        n, edge = n + 1, edges[edge]["next"]
-    return n
-
-
-@kernel
-def mix_leaves(
-    row: int, Z: Array, m: int, values: Array, variable: int, n: int, terms: Array
-) -> None:
-    """Evaluate a sum of ``n`` univariate leaves, as listed; the bits are those of `log_sums`."""
-    aligned_stack()
-    weights, least = 0.0, terms[0, 3]
-    for c in range(n):
-        weights, least = weights + terms[c, 3], min(least, terms[c, 3])
-    limit, share = NOTHING + log_positive(least / weights), 1.0 / weights
-    for r in range(0, m, WIDTH):
-        x = load(Z, variable, r)
-        reference = gaussian(x, terms[0, 0], terms[0, 1], terms[0, 2])
-        total = spread(terms[0, 3])
-        for c in range(1, n):
-            log_value = gaussian(x, terms[c, 0], terms[c, 1], terms[c, 2])
-            ahead = log_value - reference
-            if all_below(ahead, limit):
-                continue
-            if not all_below(ahead, FAR_AHEAD):
-                reference, total = moved(reference, total, log_value)
-                ahead = log_value - reference
-            total = fma(exp_bounded(ahead), terms[c, 3], total)
-        store(values, row, r, reference + log_positive(total * share))
-
-
-@kernel
-def evaluate_terms(
-    i: int, nodes: Array, edges: Array, Z: Array, m: int, values: Array, value_rows: Array
-) -> None:
-    """Evaluate the leaves of a sum that have rows of their own."""
-    edge = nodes[i]["first_edge"]
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if value_rows[child] != NIL:
-            evaluate_leaf(child, value_rows[child], nodes, Z, m, values)
-        edge = edges[edge]["next"]
 
 
 @kernel

@@ -134,11 +134,8 @@ def statistics_length(kind: int, k: int) -> int:
 
 @kernel
 def deepest(n_variables: int) -> int:
-    """Return the most nodes on a path: kinds alternate, and each product splits its scope.
-
-    A mixture beside grown components adds two levels, and each mixture of networks one.
-    """
-    return 2 * n_variables + 6
+    """Return the most nodes on a path: kinds alternate, and each product splits its scope."""
+    return 2 * n_variables + 2
 
 
 @kernel

@@ -10,7 +10,6 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.blocks import MOST_ROWS, neighbours_together, rows_per_block
 
-from .block_evaluation import rows_of_nodes
 from .editing import copy_network
 from .evaluation import log_densities
 from .layout import (
@@ -141,14 +140,13 @@ class Network:
         return result
 
     def evaluate(self, Z: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        """Return the log-densities (m,) of the columns, and those of nodes (nodes, >= m).
+        """Return the log-densities (m,) of the columns, and those of all nodes (nodes, >= m).
 
-        The latter are all that learning needs, and None unless all columns fit into one block and
-        no value is missing.
+        The latter are None unless all columns fit into one block and no value is missing.
         """
         n_nodes = int(self.header[NODES_TOP])
         if Z.shape[1] <= rows_per_block(n_nodes) and not np.isnan(Z).any():
-            return self._evaluate(Z, n_nodes, rows_of_nodes(self.pools, n_nodes))
+            return self._evaluate(Z, n_nodes, np.arange(n_nodes))
         return self.log_density(Z), None
 
     def _evaluate(

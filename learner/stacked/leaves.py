@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
-from faust_oslrau.learner.density.atoms import atoms_and_quantiles
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
 
 WIDE = np.array([3.0, 15.0, 150.0, 1e8])
@@ -122,7 +121,29 @@ def _grid(
         variance = np.full(len(values), YOUNG_VARIANCE if young else LEAST_VARIANCE)
         own = values, variance, counts.astype(np.float64)
     else:
-        own = atoms_and_quantiles(values, counts, most, most_quantiles)
+        own = _atoms_and_quantiles(values, counts, most, most_quantiles)
     share = own[2] / own[2].sum() * (1.0 - WIDE_SHARE.sum())
     mean, variance = (np.concatenate(pair) for pair in zip(wide[:2], own[:2], strict=True))
     return mean, variance, np.concatenate([wide[2], share])
+
+
+def _atoms_and_quantiles(
+    values: FloatArray, counts: IntArray, most: int, most_quantiles: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Give frequent values narrow leaves, and the rest leaves over as many values each."""
+    is_atom = counts > max(2.0, counts.sum() / most)
+    rest = np.repeat(values[~is_atom], counts[~is_atom])
+    n_parts = min(max(1, most - int(is_atom.sum())), len(rest), most_quantiles)
+    sizes = len(rest) // n_parts + (np.arange(n_parts) < len(rest) % n_parts)
+    starts = np.cumsum(sizes) - sizes
+    means = np.add.reduceat(rest, starts) / sizes
+    variances = np.add.reduceat((rest - np.repeat(means, sizes)) ** 2, starts) / sizes
+    mean = np.concatenate([values[is_atom], means])
+    variance = np.concatenate([np.zeros(is_atom.sum()), variances])
+    weight = np.concatenate([counts[is_atom], sizes]).astype(np.float64)
+    narrow = np.arange(len(mean)) < is_atom.sum()
+    order = np.argsort(mean, kind="stable")
+    mean, variance, weight, narrow = mean[order], variance[order], weight[order], narrow[order]
+    gap = np.gradient(mean) if len(mean) > 1 else np.ones(1)
+    variance = np.where(narrow, 0.0, np.maximum(variance, gap**2))
+    return mean, np.maximum(variance, LEAST_VARIANCE), weight

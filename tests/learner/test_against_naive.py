@@ -11,17 +11,8 @@ from naive import NaiveOSLRAU
 from streams import changing, clusters
 
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner.algorithm.mixtures import Sizes
 
 CHANGES = ("mixture", "multivariate_leaf", "denied")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_mixtures():
-    """Compare the tree alone; test_mixtures.py has an oracle for what stands beside it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("faust_oslrau.learner.oslrau.mixture_sizes", lambda *_: Sizes(0, 0, 0))
-        yield
 
 
 def models(d, **changes):

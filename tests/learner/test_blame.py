@@ -198,10 +198,6 @@ def test_an_incident_blames_the_worst_field_though_its_values_are_as_good_as_usu
     assert MergedBlame().mean().n_blamed[0] == 0
 
 
-@pytest.mark.xfail(
-    reason="with mixtures, as with StackedSPN, fields beyond all values so far are blamed as well",
-    strict=True,
-)
 @needs_compiler("thousands of records")
 def test_an_expectation_outside_the_values_so_far_is_marked():
     rng = np.random.default_rng(8)

@@ -95,7 +95,7 @@ def damages(array):
 
 
 ACCEPTED = {
-    "removed": "first silence_partition kinds_count kinds_mean kinds_sums kinds_squares",
+    "removed": "silence_partition kinds_count kinds_mean kinds_sums kinds_squares",
     "of another type": "incident_means incident_seen",
     "in another dimension": "learner",
     "longer": "recent_marks drift_reference history challenger_history",

@@ -105,7 +105,7 @@ def test_the_outline_gives_leaves_in_the_units_of_their_fields():
     (background,) = [
         i
         for i, parent in enumerate(outline["parent"])
-        if parent == 0 and outline["kind"][i] == "multivariate_leaf"
+        if len(outline["scope"][i]) == 3 and outline["kind"][i] == "multivariate_leaf"
     ]
     assert outline["mean"][background] == approx([100, -500, 3], rel=0.05)
     assert outline["deviation"][background] == approx([20, 104, 1], rel=0.05)

@@ -73,7 +73,6 @@ def crafted(kind, n_children, leaf_scope, d):
         **{name: np.ones(kind.count(LEAF)) for name in ("observed", "mean", "variance")},
         "changes": np.zeros(3, np.int64),
         "background": np.array([-1]),
-        "first": np.empty((d, 0)),
     }
     return pack("OSLRAU", values, arrays)
 
