@@ -144,6 +144,12 @@ def test_each_worker_keeps_its_name_and_settings_become_the_file(render, tmp_pat
     assert named["OSLRAU_GROUP_INSTANCE_ID"] == pod
 
 
+@pytest.mark.parametrize("none", [[], None])
+def test_without_readers_nobody_reaches_the_web_port(render, none):
+    policy = _objects(render(readers=none))["NetworkPolicy", "faust-oslrau"]["spec"]
+    assert (policy["policyTypes"], policy["ingress"]) == (["Ingress"], [])
+
+
 def test_other_settings_restart_the_workers(render):
     pods = [
         _objects(render(settings=text))["StatefulSet", "faust-oslrau"]["spec"]["template"]
