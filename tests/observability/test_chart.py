@@ -30,14 +30,14 @@ def render():
             "go install helm.sh/helm/v3/cmd/helm@latest brings it"
         )
 
-    def run(command="template", **values):
+    def run(command="template", *, fails=False, **values):
         chosen = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
         release = ["faust-oslrau"] if command == "template" else ["--strict"]
         done = subprocess.run(
             [helm, command, *release, _CHART, *chosen], capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        assert (done.returncode != 0) is fails, done.stdout + done.stderr
+        return done.stderr if fails else done.stdout
 
     return run
 
@@ -47,10 +47,20 @@ def _objects(text):
     return {(found["kind"], found["metadata"]["name"]): found for found in loaded}
 
 
+_OF_CLUSTERS = {
+    "imagePullSecrets": [{"name": "registry"}],
+    "nodeSelector": {"disk": "fast"},
+    "tolerations": [{"key": "kafka", "operator": "Exists", "effect": "NoSchedule"}],
+    "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+    "serviceAccountName": "oslrau",
+}
+
+
 @pytest.fixture(scope="module")
 def watched(render):
     """All objects with what watches the workers, by kind and name."""
     values = {name: {"enabled": True, "labels": {"release": "monitoring"}} for name in _WATCHED}
+    values |= _OF_CLUSTERS
     values["rules"] |= {"runbooks": "https://wiki.example/oslrau", "grafana": "https://g.example"}
     return _objects(render(**values))
 
@@ -148,6 +158,39 @@ def test_each_worker_keeps_its_name_and_settings_become_the_file(render, tmp_pat
 def test_without_readers_nobody_reaches_the_web_port(render, none):
     policy = _objects(render(readers=none))["NetworkPolicy", "faust-oslrau"]["spec"]
     assert (policy["policyTypes"], policy["ingress"]) == (["Ingress"], [])
+
+
+def test_pods_have_what_clusters_ask_for(render):
+    image = {"repository": "registry.example/oslrau", "pullPolicy": "Always"}
+    values = _OF_CLUSTERS | {"image": image, "podAnnotations": {"team": "a"}}
+    pods = _objects(render(**values))["StatefulSet", "faust-oslrau"]["spec"]["template"]
+    assert {name: pods["spec"].get(name) for name in _OF_CLUSTERS} == _OF_CLUSTERS
+    assert pods["metadata"]["annotations"].items() >= {("team", "a")}
+    assert pods["spec"]["containers"][0]["imagePullPolicy"] == "Always"
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"serviceAccount": {"name": "oslrau"}}, "serviceAccount"),
+        ({"image": {"policy": "Always"}}, "policy"),
+        ({"image": {"pullPolicy": "always"}}, "pullPolicy"),
+        ({"replicas": "three"}, "replicas"),
+        ({"podMonitor": {"enable": True}}, "enable"),
+    ],
+)
+def test_values_that_the_chart_does_not_know_are_refused(render, values, named):
+    assert named in render(fails=True, **values)
+
+
+def test_the_schema_names_the_values_and_takes_their_defaults():
+    schema = json.loads((_CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((_CHART / "values.yaml").read_text())
+    jsonschema.Draft7Validator(schema).validate(values)
+    assert set(schema["properties"]) == {*values, "global"}
+    for name, of in schema["properties"].items():
+        if of.get("additionalProperties") is False:
+            assert set(of["properties"]) == set(values[name])
 
 
 def test_other_settings_restart_the_workers(render):
