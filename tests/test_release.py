@@ -1,5 +1,6 @@
 """What makes a tag a release, as far as it can be read."""
 
+import os
 import re
 import subprocess
 import tomllib
@@ -30,8 +31,30 @@ def test_the_image_needs_a_registry_and_a_name_in_lower_case():
     assert job["permissions"] == {"contents": "read", "packages": "write"}
 
 
-def _ran(command, **environment):
-    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment)
+def test_the_chart_of_a_release_names_the_image_that_is_pushed(tmp_path):
+    jobs = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]
+    (chart,) = (step for step in jobs["build"]["steps"] if step.get("name") == "chart")
+    assert chart["env"] == {"REGISTRY": "${{ vars.IMAGE_REGISTRY }}"}
+    values = tmp_path / "charts" / "faust-oslrau" / "values.yaml"
+    values.parent.mkdir(parents=True)
+    before = (ROOT / "charts" / "faust-oslrau" / "values.yaml").read_text()
+    values.write_text(before)
+    helm = tmp_path / "helm"
+    helm.write_text("#!/bin/sh\necho $*\n")
+    helm.chmod(0o755)
+    named = {"REGISTRY": "registry.example", "GITHUB_REPOSITORY": "Owner/Project"}
+    made = _ran(chart["run"], cwd=tmp_path, PATH=f"{tmp_path}:{os.environ['PATH']}", **named)
+    assert made.stdout == "package --destination dist charts/faust-oslrau\n"
+    expected, after = yaml.safe_load(before), yaml.safe_load(values.read_text())
+    expected["image"]["repository"] = "registry.example/owner/project"
+    assert after == expected
+    (pushed,) = (step["with"] for step in jobs["image"]["steps"] if "push" in step.get("with", {}))
+    assert pushed["tags"].startswith("${{ vars.IMAGE_REGISTRY }}/")
+
+
+def _ran(command, cwd=None, **environment):
+    ran = ["bash", "-c", command]
+    return subprocess.run(ran, capture_output=True, text=True, env=environment, cwd=cwd)
 
 
 def test_the_readme_names_the_wheel_of_this_version():
