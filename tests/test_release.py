@@ -20,6 +20,18 @@ def test_a_tag_with_another_version_makes_no_packages():
     assert made.stderr == f"pyproject.toml: expected version 9.9, got {PROJECT['version']}\n"
 
 
+def test_the_bill_of_materials_has_what_the_extras_of_the_commands_bring():
+    lines = (ROOT / ".ci" / "package").read_text().splitlines()
+    (filled,) = (re.search(r"\$wheel\[(.*)\]", line) for line in lines if "formats" in line)
+    others = {"bench", "dev", "observability", "opponents", "test"}
+    of_python = {"plot", "river", "sklearn"}
+    extras = PROJECT["optional-dependencies"].keys() - others - of_python
+    assert set(filled[1].split(",")) == extras
+    (bill,) = (line for line in lines if "cyclonedx-py" in line)
+    (made,) = (line for line in lines if "--without-pip" in line)
+    assert bill.split()[-1] == f"{made.split()[-1][:-1]}/bin/python\""
+
+
 def test_the_image_needs_a_registry_and_a_name_in_lower_case():
     job = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]["image"]
     steps = [step["run"] for step in job["steps"] if "run" in step]
