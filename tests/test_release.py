@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -72,6 +73,34 @@ def _ran(command, cwd=None, **environment):
 def test_the_readme_names_the_wheel_of_this_version():
     named = set(re.findall(r"faust_oslrau-(.*?)-py3-none-any", (ROOT / "README.md").read_text()))
     assert named == {PROJECT["version"]}
+
+
+def test_links_of_the_readme_of_a_package_lead_to_the_project(tmp_path):
+    for name in ("README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    address = "https://git.example/owner/project"
+    subprocess.run([ROOT / ".ci" / "addresses", tmp_path, address, "v0.2.0"], check=True)
+    before, after = (
+        re.findall(r"(!?)\[[^]]*\]\(([^)]*)\)", (folder / "README.md").read_text())
+        for folder in (ROOT, tmp_path)
+    )
+    assert len(before) > 40
+    assert after == [
+        (mark, link if re.match("#|https?:", link)
+         else f"{address}/{'raw' if mark else 'blob'}/v0.2.0/{link}")
+        for mark, link in before
+    ]  # fmt: skip
+    with (tmp_path / "pyproject.toml").open("rb") as file:
+        assert tomllib.load(file)["project"]["urls"] == {"Source": address}
+
+
+def test_a_release_packs_a_readme_with_its_own_address():
+    job = yaml.safe_load((WORKFLOWS / "release.yml").read_text())["jobs"]["build"]
+    (packed,) = (step for step in job["steps"] if ".ci/package" in step.get("run", ""))
+    address = "${{ github.server_url }}/${{ github.repository }}"
+    assert packed["env"] == {"PROJECT_ADDRESS": address}
+    script = (ROOT / ".ci" / "package").read_text()
+    assert '.ci/addresses "$source" "$PROJECT_ADDRESS" "v$version"' in script
 
 
 def test_each_python_that_is_named_is_tested():
