@@ -108,3 +108,11 @@ def test_each_python_that_is_named_is_tested():
     prefix = "Programming Language :: Python :: 3."
     named = [of.rsplit(" ", 1)[1] for of in PROJECT["classifiers"] if of.startswith(prefix)]
     assert ci["strategy"]["matrix"]["python"] == named
+
+
+def test_commands_that_need_no_faust_are_tried_with_the_next_aiokafka_every_night():
+    job = yaml.safe_load((WORKFLOWS / "nightly.yml").read_text())["jobs"]["next-aiokafka"]
+    runs = [step["run"] for step in job["steps"] if "pytest" in step.get("run", "")]
+    named = [word for run in runs for word in run.split() if word.startswith("tests/")]
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert {"tests/app/registry", "tests/app/offline/test_produce.py"} < set(named)
