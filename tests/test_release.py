@@ -7,6 +7,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
@@ -116,3 +117,14 @@ def test_commands_that_need_no_faust_are_tried_with_the_next_aiokafka_every_nigh
     named = [word for run in runs for word in run.split() if word.startswith("tests/")]
     assert [name for name in named if not (ROOT / name).exists()] == []
     assert {"tests/app/registry", "tests/app/offline/test_produce.py"} < set(named)
+
+
+@pytest.mark.parametrize("lacking", ["avx512f", "avx512vl", None])
+def test_bits_are_compared_for_the_fourth_level_where_the_processor_has_it(lacking, tmp_path):
+    has = ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]
+    flags = " ".join(name for name in ["avx2", *has] if name != lacking)
+    (tmp_path / "cpuinfo").write_text(f"vendor_id\t: x\nflags\t\t: fpu {flags} fma\nbugs\t: y\n")
+    named = {"CPUINFO": str(tmp_path / "cpuinfo"), "PATH": os.environ["PATH"]}
+    made = _ran(".ci/bits", cwd=ROOT, **named)  # with no Python
+    levels = "x86-64-v2 x86-64-v3" + (" x86-64-v4" if lacking is None else "")
+    assert (made.returncode, made.stdout) == (0, f"levels: {levels}\n"), made.stderr
