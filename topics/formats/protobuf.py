@@ -5,6 +5,7 @@ A registry stores the text of a schema. protoc, which grpcio-tools brings, reads
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,8 @@ _WRAPPERS = {
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String")
 }
 _MILLISECONDS, _NANOSECONDS = 1e3, 1e-6
+# Of what protoc writes, beside warnings and lines of its log: an error, and where it is.
+_TOLD = re.compile(r"^\S+:(\d+:\d+: (?!warning:)| File not found).*$", re.MULTILINE)
 _MOST_INDEXES = 100  # levels of nesting that protobuf reads
 
 _Get = Callable[[Any], Any]
@@ -120,8 +123,8 @@ def _compiled(schema: Schema) -> FileDescriptorSet:
         if done.returncode < 0:
             raise OSError(f"protoc was ended by signal {-done.returncode}")
         if done.returncode != 0:
-            told = done.stderr.replace(f"{folder}/", "").strip().split("\n")[0]
-            raise SchemaError(f"expected a Protobuf schema, {told}")
+            told = _TOLD.search(done.stderr.replace(f"{folder}/", ""))
+            raise SchemaError(f"expected a Protobuf schema, {told[0] if told else 'it has errors'}")
         return FileDescriptorSet.FromString(out.read_bytes())
 
 
