@@ -19,7 +19,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.json_format import ParseDict, ParseError
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -67,9 +67,9 @@ class _ProtobufCodec:
     def encode(self, document: Any) -> bytes:
         try:
             message = ParseDict(document, GetMessageClass(self._message((0,)))())
-        except (ParseError, TypeError, AttributeError, ValueError) as error:
+            return b"\0" + bytes(message.SerializeToString())
+        except (ParseError, EncodeError, TypeError, AttributeError, ValueError) as error:
             raise ContentError(str(error)) from error
-        return b"\0" + bytes(message.SerializeToString())
 
     def _reader(self, value: bytes) -> tuple[Callable[[bytes], Any], _Get]:
         indexes, _ = _indexes(value)

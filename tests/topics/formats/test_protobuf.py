@@ -165,3 +165,11 @@ def test_errors_are_those_of_the_schema_and_no_line_of_a_log(text, told):
 def test_a_document_that_is_not_of_the_schema_is_refused(codec_of_readings):
     with pytest.raises(ContentError):
         codec_of_readings.encode({"what": 1})
+
+
+def test_a_document_that_lacks_a_required_field_is_refused():
+    text = 'syntax = "proto2"; message R { required double a = 1; optional double b = 2; }'
+    found = codec("protobuf", Schema("PROTOBUF", text))
+    with pytest.raises(ContentError, match="missing required fields: a"):
+        found.encode({"b": 1.0})
+    assert found.decode(framed(1, found.encode({"a": 2.0}))) == b'{"a":2.0,"b":null}'
