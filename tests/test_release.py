@@ -31,7 +31,7 @@ def test_the_bill_of_materials_has_what_the_extras_of_the_commands_bring():
     assert set(filled[1].split(",")) == extras
     (bill,) = (line for line in lines if "cyclonedx-py" in line)
     (made,) = (line for line in lines if "--without-pip" in line)
-    assert bill.split()[-1] == f"{made.split()[-1][:-1]}/bin/python\""
+    assert bill.split()[-1] == f'{made.split()[-1][:-1]}/bin/python"'
 
 
 def test_the_image_needs_a_registry_and_a_name_in_lower_case():

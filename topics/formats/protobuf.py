@@ -27,6 +27,7 @@ from .documents import as_json, object_maker
 from .errors import ContentError, SchemaError
 from .framing import HEADER_BYTES
 from .schemas import Schema
+from .shapes import EACH, Shape
 from .zigzag import zigzag
 
 _NAME = "record.proto"
@@ -48,6 +49,7 @@ class _ProtobufCodec:
     def __init__(self, file: FileDescriptorProto, pool: DescriptorPool) -> None:
         self._file = file
         self._pool = pool
+        self.shape = _shape(self._message((0,)), {}) if file.message_type else None
         # By the bytes that name a message of the file; most schemas have one.
         self._readers: dict[bytes, tuple[Callable[[bytes], Any], _Get]] = {}
 
@@ -69,7 +71,7 @@ class _ProtobufCodec:
             message = ParseDict(document, GetMessageClass(self._message((0,)))())
             return b"\0" + bytes(message.SerializeToString())
         except (ParseError, EncodeError, TypeError, AttributeError, ValueError) as error:
-            raise ContentError(str(error)) from error
+            raise ContentError(" ".join(str(error).split())) from error
 
     def _reader(self, value: bytes) -> tuple[Callable[[bytes], Any], _Get]:
         indexes, _ = _indexes(value)
@@ -104,6 +106,27 @@ def new_codec(schema: Schema) -> _ProtobufCodec:
     for file in files:
         pool.Add(file)
     return _ProtobufCodec(files[-1], pool)
+
+
+def _shape(descriptor: Descriptor, known: dict[str, dict[str, Any]]) -> Shape:
+    """Return the names of a message's fields, of which JSON has another spelling, too."""
+    if descriptor.full_name.startswith("google.protobuf."):  # JSON has forms of its own
+        return None
+    if descriptor.full_name in known:  # a message may contain its own kind
+        return known[descriptor.full_name]
+    found = known[descriptor.full_name] = {}
+    for field in descriptor.fields:
+        found[field.name] = found[field.json_name] = _shape_of_field(field, known)
+    return found
+
+
+def _shape_of_field(field: FieldDescriptor, known: dict[str, dict[str, Any]]) -> Shape:
+    if field.message_type is None:
+        return None
+    if field.message_type.GetOptions().map_entry:
+        return {EACH: _shape_of_field(field.message_type.fields_by_name["value"], known)}
+    inner = _shape(field.message_type, known)
+    return {EACH: inner} if field.is_repeated else inner
 
 
 def _compiled(schema: Schema) -> FileDescriptorSet:
