@@ -72,6 +72,7 @@ class MessageSchemas:
         check_format(settings)
         self._registry = Registry(settings.registry) if settings.writes_avro else None
         self._readers: dict[int, Translate | None] = {}
+        self._hinted: set[str] = set()
 
     async def read(self, record: KafkaRecord) -> KafkaRecord:
         """Return a message as JSON, or as it is where it is no Avro of a known schema.
@@ -84,16 +85,29 @@ class MessageSchemas:
             The registry does not answer, or refuses.
         """
         value = record.value
-        if self._registry is None or value is None or not value.startswith(_MAGIC):
+        if value is None or not value.startswith(_MAGIC) or is_dead_letter(record):
             return record
         found = schema_id(value)
-        if isinstance(found, Rejection) or is_dead_letter(record):
+        if isinstance(found, Rejection):
+            return record
+        if self._registry is None:
+            self._hint(record.topic)
             return record
         read = await self._reader(found, self._registry)
         try:
             return record if read is None else _with_value(record, read(value))
         except ContentError:
             return record
+
+    def _hint(self, topic: str) -> None:
+        """Tell once of a topic why its messages are not understood."""
+        if topic not in self._hinted:
+            self._hinted.add(topic)
+            logger.warning(
+                "topic %s: messages begin with the id of a schema: the setting scores_format may "
+                "have to be avro",
+                topic,
+            )
 
     async def _reader(self, schema_id: int, registry: Registry) -> Translate | None:
         """Return what reads the messages of a schema; None if it is unknown, or none of messages.
