@@ -1,11 +1,14 @@
 """The Helm chart and the example for Strimzi."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import tomllib
 from pathlib import Path
+from time import monotonic, sleep
 
 import jsonschema
 import pytest
@@ -60,7 +63,7 @@ _OF_CLUSTERS = {
 def watched(render):
     """All objects with what watches the workers, by kind and name."""
     values = {name: {"enabled": True, "labels": {"release": "monitoring"}} for name in _WATCHED}
-    values |= _OF_CLUSTERS
+    values |= _OF_CLUSTERS | yaml.safe_load((ROOT / "charts" / "tokens.yaml").read_text())
     values["rules"] |= {"runbooks": "https://wiki.example/oslrau", "grafana": "https://g.example"}
     return _objects(render(**values))
 
@@ -223,6 +226,58 @@ def test_the_dashboards_are_those_of_the_project(watched):
     found = watched["ConfigMap", "faust-oslrau-dashboards"]
     assert found["data"] == {path.name: path.read_text() for path in DASHBOARDS}
     assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+@pytest.fixture(scope="module")
+def by_token():
+    """The example's values for workers that come with tokens."""
+    return yaml.safe_load((ROOT / "charts" / "tokens.yaml").read_text())
+
+
+def test_a_program_beside_each_worker_writes_where_the_worker_reads(render, by_token, tmp_path):
+    objects = _objects(render(**by_token))
+    pod = objects["StatefulSet", "faust-oslrau"]["spec"]["template"]["spec"]
+    (program,), (worker,) = pod["initContainers"], pod["containers"]
+    assert program == by_token["initContainers"][0]
+    (tmp_path / "settings.toml").write_text(
+        objects["ConfigMap", "faust-oslrau"]["data"]["settings.toml"]
+    )
+    file = Path(load_settings(tmp_path / "settings.toml", {}).security.sasl_token_file)
+    for container in (program, worker):
+        mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+        assert mounted["token"] == str(file.parent)
+    assert program["startupProbe"]["exec"]["command"] == ["test", "-s", str(file)]
+    assert {"name": "FOLDER", "value": str(file.parent)} in program["env"]
+
+
+def test_the_program_renews_the_token_and_keeps_the_last_one(by_token, tmp_path):
+    (program,) = by_token["initContainers"]
+    (tmp_path / "next").write_text("a.b.c")
+    named = {"PROGRAM": f"cat '{tmp_path}/next'", "FOLDER": str(tmp_path), "SECONDS_BETWEEN": "0.1"}
+    file = tmp_path / "token"
+
+    def wait_for(token):
+        deadline = monotonic() + 30
+        while not file.exists() or file.read_text() != token:
+            assert monotonic() < deadline
+            sleep(0.05)
+
+    with subprocess.Popen(
+        program["command"],
+        env=os.environ | named,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            wait_for("a.b.c")
+            (tmp_path / "next").unlink()
+            sleep(0.5)
+            wait_for("a.b.c")
+            (tmp_path / "next").write_text("d.e.f")
+            wait_for("d.e.f")
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert file.stat().st_mode & 0o077 == 0
 
 
 @pytest.fixture(scope="module")
