@@ -40,10 +40,11 @@ def test_the_learner_needs_numpy_scipy_and_its_compiler_only() -> None:
     assert loaded.stdout.strip() == "set()", loaded.stderr
 
 
-def test_every_folder_with_code_is_declared() -> None:
+def test_every_folder_with_code_or_the_page_is_declared() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         declared = set(tomllib.load(file)["tool"]["setuptools"]["packages"])
-    folders = {file.parent.relative_to(ROOT) for p in PACKAGES for file in (ROOT / p).rglob("*.py")}
+    files = (file for p in PACKAGES for file in (ROOT / p).rglob("*.*"))
+    folders = {f.parent.relative_to(ROOT) for f in files if f.suffix in (".py", ".js")}
     assert {f"faust_oslrau.{'.'.join(folder.parts)}" for folder in folders} == declared
 
 

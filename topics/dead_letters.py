@@ -5,7 +5,8 @@ from __future__ import annotations
 from .records import KafkaRecord, OutMessage
 from .rejections import Rejection
 
-_REASON = "oslrau-reason"
+_OWN = "oslrau-"
+_REASON = f"{_OWN}reason"
 # A detail may quote field names, which come from outside and may be as long as a message.
 _MAX_DETAIL = 500
 # Kafka's framing: 61 bytes of a batch of one, at most 10 + 5 per length and 10 per time and offset.
@@ -16,11 +17,13 @@ _HEADER_FRAME_BYTES = 10
 def dead_letter(record: KafkaRecord, rejection: Rejection, max_bytes: int) -> OutMessage:
     """Return the record with its key, value and headers, and with headers for the rejection.
 
+    Of a record that was a dead letter before, the headers of that rejection are left out.
     If this is larger than `max_bytes`, the message has only the rejection's headers, and
     `oslrau-left-out-bytes` with the size of the whole.
     """
     reason = _reason_headers(record, rejection)
-    headers = (*record.headers, *reason)
+    others = tuple(header for header in record.headers if not header[0].startswith(_OWN))
+    headers = (*others, *reason)
     size = message_bytes(record.key, record.value, headers)
     if size <= max_bytes:
         return OutMessage(record.offset, record.key, record.value, record.timestamp, headers)

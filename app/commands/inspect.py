@@ -97,7 +97,9 @@ async def _list(settings: Settings, partition: str | None, as_json: bool) -> Non
         if partition is not None and each.snapshot is not None:
             click.echo(_details(each))
     if not (has_any or as_json):
-        click.echo("no snapshots")
+        folder = settings.snapshot_folder
+        is_gone = folder is not None and not Path(folder).is_dir()
+        click.echo(f"no snapshots: there is no folder {folder}" if is_gone else "no snapshots")
 
 
 def _line(found: Found, now: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from faust_oslrau.app.offline.partitioner import MOST_PARTITIONS
 from faust_oslrau.app.offline.produce import produce as send
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
+
+_MOST_NAMED = 20
 
 
 @click.command()
@@ -67,8 +70,12 @@ def produce(
                 report=report,
             )
         )
+    if produced.left_out:
+        click.echo(f"not in the schema, left out: {_some(produced.left_out)}", err=True)
     if as_json:
-        click.echo(orjson.dumps(asdict(produced)))
+        summary = asdict(produced)
+        del summary["left_out"]
+        click.echo(orjson.dumps(summary))
     else:
         click.echo(
             f"{produced.records:,} records ({produced.bytes:,} bytes) sent to {produced.topic}, "
@@ -80,3 +87,10 @@ def produce(
             f"retention.ms={produced.retention}: Kafka deletes them soon",
             err=True,
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names of a list, which may be long, safe for a terminal."""
+    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -11,7 +11,15 @@ import orjson
 from faust_oslrau.app.files import read_file
 from faust_oslrau.app.registry import Registry, check_format
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics.formats import KINDS, ContentError, Schema, SchemaError, codec, framed
+from faust_oslrau.topics.formats import (
+    KINDS,
+    ContentError,
+    Schema,
+    SchemaError,
+    codec,
+    fitted,
+    framed,
+)
 
 from .input_files import InputFileError
 
@@ -21,10 +29,13 @@ Encode = Callable[[bytes], bytes]
 """Returns a row, which is JSON, as the value of a message; raises InputFileError."""
 
 
-async def row_encoder(settings: Settings, topic: str, schema_file: Path | None) -> Encode:
+async def row_encoder(
+    settings: Settings, topic: str, schema_file: Path | None, left_out: set[str]
+) -> Encode:
     """Return what writes rows by a file's schema, which is registered, or by the latest one.
 
-    The subject is that of the topic's values, as Confluent's serializers name it.
+    The subject is that of the topic's values, as Confluent's serializers name it. Names of columns
+    that the schema does not have are added to `left_out`.
 
     Raises
     ------
@@ -42,21 +53,26 @@ async def row_encoder(settings: Settings, topic: str, schema_file: Path | None) 
         subject = f"{topic}-value"
         if schema_file is None:
             schema_id, schema = await registry.latest(subject)
-            return _encoder(settings.format, schema_id, schema)
+            return _encoder(settings.format, schema_id, schema, left_out)
         schema = Schema(KINDS[settings.format], _read(schema_file))
-        _encoder(settings.format, 0, schema)  # before the registry has it
-        return _encoder(settings.format, await registry.register(subject, schema), schema)
+        _encoder(settings.format, 0, schema, left_out)  # before the registry has it
+        schema_id = await registry.register(subject, schema)
+        return _encoder(settings.format, schema_id, schema, left_out)
 
 
-def _encoder(format_name: str, schema_id: int, schema: Schema) -> Encode:
+def _encoder(format_name: str, schema_id: int, schema: Schema, left_out: set[str]) -> Encode:
     try:
-        write = codec(format_name, schema).encode
+        by = codec(format_name, schema)
     except SchemaError as error:
         raise InputFileError(f"schema: {error}") from None
 
     def encode(value: bytes) -> bytes:
         try:
-            return framed(schema_id, write(orjson.loads(value)))
+            row = orjson.loads(value)
+            document = fitted(row, by.shape, left_out)
+            if row and not document:
+                raise ContentError(f"got none of its fields but {', '.join(list(row)[:10])}")
+            return framed(schema_id, by.encode(document))
         except (ContentError, orjson.JSONDecodeError) as error:
             raise InputFileError(f"expected a row of the schema, {error}") from None
 

@@ -56,7 +56,7 @@ class Produced:
     """The number and size of the acknowledged messages.
 
     The topic keeps messages for ``retention`` milliseconds, None for ever; ``expired`` ones were
-    older when they were sent, and are deleted soon.
+    older when they were sent, and are deleted soon. Columns ``left_out`` are not in the schema.
     """
 
     topic: str
@@ -66,6 +66,7 @@ class Produced:
     seconds: float
     expired: int
     retention: int | None
+    left_out: tuple[str, ...]
 
 
 async def produce(
@@ -96,7 +97,8 @@ async def produce(
     SettingsError, RegistryError
         As for `row_encoder`.
     """
-    encode = await row_encoder(settings, topic, schema_file)
+    left_out = set[str]()
+    encode = await row_encoder(settings, topic, schema_file, left_out)
     async with connected_admin(settings) as admin:
         if create_partitions is not None:
             await create_topic(admin, topic, create_partitions, for_ever=settings.time is not None)
@@ -122,9 +124,9 @@ async def produce(
                 oldest = 1000 * time() - kept
                 expired += sum(row.time is not None and row.time < oldest for row in chunk)
             report(records, source.share_read)
-    return Produced(
-        topic, partitions, records, size, monotonic() - began, expired, kept if kept >= 0 else None
-    )
+    took, limit = monotonic() - began, kept if kept >= 0 else None
+    names = tuple(sorted(left_out))
+    return Produced(topic, partitions, records, size, took, expired, limit, names)
 
 
 async def _config(admin: AIOKafkaAdminClient, topic: str) -> Configuration:

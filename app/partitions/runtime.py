@@ -21,7 +21,7 @@ from faust_oslrau.app.kafka.transport import Consumer
 from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.metrics.broker_contact import BrokerContact
 from faust_oslrau.app.pipeline import compile_pipeline
-from faust_oslrau.app.registry import message_writers
+from faust_oslrau.app.registry import OutputSchemas
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots.configured import snapshot_store
 from faust_oslrau.topics.formats import Translate
@@ -132,7 +132,12 @@ class Runtime:
         self.contact.mark_answer()
         if self.settings.writes_avro:
             self.preparing = "waiting for the registry"
-            self._writers |= await message_writers(self.settings)
+            schemas = OutputSchemas(self.settings, client_arguments(self.settings), self._emitter)
+            asking = schemas.ask(self._writers)
+            if await schemas.fill_in_kept(self._writers):
+                self._chores.append(asyncio.create_task(self._guard(asking)))
+            else:
+                await asking
         if self.settings.uses_registry:
             arguments = client_arguments(self.settings)
             self._schemas = SchemaDesk(self.settings, self._producers, arguments)
@@ -150,7 +155,7 @@ class Runtime:
         chores = Chores(
             self.assignment, self.settings, consumer, self.contact, self.past_incidents
         ).chores()
-        self._chores = [asyncio.create_task(self._guard(chore)) for chore in chores]
+        self._chores += [asyncio.create_task(self._guard(chore)) for chore in chores]
         self.preparing = None
         logger.info("ready to join the group %s", self.settings.app_id)
 

@@ -2,13 +2,13 @@
 
 from .acceptance_log import AcceptanceLog
 from .client import Registry, RegistryError, check_format
-from .outputs import MessageSchemas, message_writers
+from .outputs import MessageSchemas, OutputSchemas
 
 __all__ = [
     "AcceptanceLog",
     "MessageSchemas",
+    "OutputSchemas",
     "Registry",
     "RegistryError",
     "check_format",
-    "message_writers",
 ]

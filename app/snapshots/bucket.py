@@ -47,6 +47,7 @@ _PIECES_AT_ONCE = 2
 _RETRIES: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 _TAG = re.compile(r"<[^>]*>")
 _MAX_REASON = 300
+_WITHOUT_TLS = "; without TLS it needs AWS_ALLOW_HTTP=true, of Azure AZURE_ALLOW_HTTP=true"
 
 
 @dataclass(slots=True)
@@ -267,5 +268,6 @@ def _unchanged(version: ObjectMeta | PutResult) -> PutMode:
 
 def _reason(error: Exception) -> str:
     """Return an error in one line: without the server's XML, and what only repeats it."""
-    text = str(error).partition("\n\nDebug source")[0]
-    return " ".join(_TAG.sub(" ", text).split())[:_MAX_REASON]
+    text, _, debug = str(error).partition("\n\nDebug source")
+    hint = _WITHOUT_TLS if "BadScheme" in debug else ""
+    return " ".join(_TAG.sub(" ", text).split())[:_MAX_REASON] + hint

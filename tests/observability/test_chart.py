@@ -1,11 +1,14 @@
 """The Helm chart and the example for Strimzi."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import tomllib
 from pathlib import Path
+from time import monotonic, sleep
 
 import jsonschema
 import pytest
@@ -30,14 +33,14 @@ def render():
             "go install helm.sh/helm/v3/cmd/helm@latest brings it"
         )
 
-    def run(command="template", **values):
+    def run(command="template", *, fails=False, **values):
         chosen = [f"--set-json={name}={json.dumps(value)}" for name, value in values.items()]
         release = ["faust-oslrau"] if command == "template" else ["--strict"]
         done = subprocess.run(
             [helm, command, *release, _CHART, *chosen], capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        assert (done.returncode != 0) is fails, done.stdout + done.stderr
+        return done.stderr if fails else done.stdout
 
     return run
 
@@ -47,10 +50,20 @@ def _objects(text):
     return {(found["kind"], found["metadata"]["name"]): found for found in loaded}
 
 
+_OF_CLUSTERS = {
+    "imagePullSecrets": [{"name": "registry"}],
+    "nodeSelector": {"disk": "fast"},
+    "tolerations": [{"key": "kafka", "operator": "Exists", "effect": "NoSchedule"}],
+    "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+    "serviceAccountName": "oslrau",
+}
+
+
 @pytest.fixture(scope="module")
 def watched(render):
     """All objects with what watches the workers, by kind and name."""
     values = {name: {"enabled": True, "labels": {"release": "monitoring"}} for name in _WATCHED}
+    values |= _OF_CLUSTERS | yaml.safe_load((ROOT / "charts" / "tokens.yaml").read_text())
     values["rules"] |= {"runbooks": "https://wiki.example/oslrau", "grafana": "https://g.example"}
     return _objects(render(**values))
 
@@ -144,6 +157,45 @@ def test_each_worker_keeps_its_name_and_settings_become_the_file(render, tmp_pat
     assert named["OSLRAU_GROUP_INSTANCE_ID"] == pod
 
 
+@pytest.mark.parametrize("none", [[], None])
+def test_without_readers_nobody_reaches_the_web_port(render, none):
+    policy = _objects(render(readers=none))["NetworkPolicy", "faust-oslrau"]["spec"]
+    assert (policy["policyTypes"], policy["ingress"]) == (["Ingress"], [])
+
+
+def test_pods_have_what_clusters_ask_for(render):
+    image = {"repository": "registry.example/oslrau", "pullPolicy": "Always"}
+    values = _OF_CLUSTERS | {"image": image, "podAnnotations": {"team": "a"}}
+    pods = _objects(render(**values))["StatefulSet", "faust-oslrau"]["spec"]["template"]
+    assert {name: pods["spec"].get(name) for name in _OF_CLUSTERS} == _OF_CLUSTERS
+    assert pods["metadata"]["annotations"].items() >= {("team", "a")}
+    assert pods["spec"]["containers"][0]["imagePullPolicy"] == "Always"
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"serviceAccount": {"name": "oslrau"}}, "serviceAccount"),
+        ({"image": {"policy": "Always"}}, "policy"),
+        ({"image": {"pullPolicy": "always"}}, "pullPolicy"),
+        ({"replicas": "three"}, "replicas"),
+        ({"podMonitor": {"enable": True}}, "enable"),
+    ],
+)
+def test_values_that_the_chart_does_not_know_are_refused(render, values, named):
+    assert named in render(fails=True, **values)
+
+
+def test_the_schema_names_the_values_and_takes_their_defaults():
+    schema = json.loads((_CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((_CHART / "values.yaml").read_text())
+    jsonschema.Draft7Validator(schema).validate(values)
+    assert set(schema["properties"]) == {*values, "global"}
+    for name, of in schema["properties"].items():
+        if of.get("additionalProperties") is False:
+            assert set(of["properties"]) == set(values[name])
+
+
 def test_other_settings_restart_the_workers(render):
     pods = [
         _objects(render(settings=text))["StatefulSet", "faust-oslrau"]["spec"]["template"]
@@ -174,6 +226,58 @@ def test_the_dashboards_are_those_of_the_project(watched):
     found = watched["ConfigMap", "faust-oslrau-dashboards"]
     assert found["data"] == {path.name: path.read_text() for path in DASHBOARDS}
     assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+@pytest.fixture(scope="module")
+def by_token():
+    """The example's values for workers that come with tokens."""
+    return yaml.safe_load((ROOT / "charts" / "tokens.yaml").read_text())
+
+
+def test_a_program_beside_each_worker_writes_where_the_worker_reads(render, by_token, tmp_path):
+    objects = _objects(render(**by_token))
+    pod = objects["StatefulSet", "faust-oslrau"]["spec"]["template"]["spec"]
+    (program,), (worker,) = pod["initContainers"], pod["containers"]
+    assert program == by_token["initContainers"][0]
+    (tmp_path / "settings.toml").write_text(
+        objects["ConfigMap", "faust-oslrau"]["data"]["settings.toml"]
+    )
+    file = Path(load_settings(tmp_path / "settings.toml", {}).security.sasl_token_file)
+    for container in (program, worker):
+        mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+        assert mounted["token"] == str(file.parent)
+    assert program["startupProbe"]["exec"]["command"] == ["test", "-s", str(file)]
+    assert {"name": "FOLDER", "value": str(file.parent)} in program["env"]
+
+
+def test_the_program_renews_the_token_and_keeps_the_last_one(by_token, tmp_path):
+    (program,) = by_token["initContainers"]
+    (tmp_path / "next").write_text("a.b.c")
+    named = {"PROGRAM": f"cat '{tmp_path}/next'", "FOLDER": str(tmp_path), "SECONDS_BETWEEN": "0.1"}
+    file = tmp_path / "token"
+
+    def wait_for(token):
+        deadline = monotonic() + 30
+        while not file.exists() or file.read_text() != token:
+            assert monotonic() < deadline
+            sleep(0.05)
+
+    with subprocess.Popen(
+        program["command"],
+        env=os.environ | named,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            wait_for("a.b.c")
+            (tmp_path / "next").unlink()
+            sleep(0.5)
+            wait_for("a.b.c")
+            (tmp_path / "next").write_text("d.e.f")
+            wait_for("d.e.f")
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert file.stat().st_mode & 0o077 == 0
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import sys
 import jsonschema
 import promql_parser
 import pytest
+import yaml
 from dashboards import (
     DASHBOARDS,
     ROOT,
@@ -18,6 +19,7 @@ from dashboards import (
 )
 
 from grafana.limits import limit
+from schemas.members import MEMBERS, Kind
 
 _ALL = [load(path) for path in DASHBOARDS]
 _EVERY = pytest.mark.parametrize("dashboard", _ALL, ids=[path.stem for path in DASHBOARDS])
@@ -58,6 +60,28 @@ def test_an_import_needs_no_more_than_what_grafana_11_has(dashboard):
 def test_a_dashboard_fits_grafanas_schema(dashboard, schema):
     stored = {name: of for name, of in dashboard.items() if not name.startswith("__")}
     jsonschema.validate(stored, schema("grafana-dashboard-11.6.schema.json"))
+
+
+def test_the_example_of_a_panel_lists_members_of_incidents(schema):
+    panel = load(ROOT / "grafana" / "incidents_panel.json")
+    board = load(DASHBOARDS[0])
+    stored = {name: of for name, of in board.items() if not name.startswith("__")}
+    jsonschema.validate(stored | {"panels": [panel]}, schema("grafana-dashboard-11.6.schema.json"))
+    (query,) = panel["targets"]
+    assert query["url"].endswith("/live") and query["root_selector"] == "incidents"
+    named = {column["selector"] for column in query["columns"]}
+    assert named < {member.name for member in MEMBERS if Kind.INCIDENT in member.of}
+
+
+def test_the_chart_opens_the_page_to_grafana_as_the_docs_say():
+    text = (ROOT / "docs" / "metrics.md").read_text()
+    (example,) = re.findall(r"```yaml\n(readers:.*?)```", text, re.DOTALL)
+    prometheus, grafana = yaml.safe_load(example)["readers"]
+    (default,) = yaml.safe_load((ROOT / "charts" / "faust-oslrau" / "values.yaml").read_text())[
+        "readers"
+    ]
+    assert prometheus == default
+    assert grafana["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "grafana"}
 
 
 @pytest.mark.parametrize("expression", _EXPRESSIONS.values(), ids=_EXPRESSIONS)

@@ -16,6 +16,21 @@ def test_a_dead_letter_is_the_record_with_the_reason_behind_its_headers():
     assert letter.headers == (TRACE, *REASON_HEADERS)
 
 
+def test_a_dead_letter_that_is_sent_again_names_its_last_rejection_only():
+    first = dead_letter(RECORD, REJECTION, 10_000)
+    large = dead_letter(RECORD._replace(value=b"x" * 300), REJECTION, 300)
+    assert large.headers[-1][0] == "oslrau-left-out-bytes"
+    for letter in (first, large):
+        again = RECORD._replace(offset=43, headers=(*letter.headers, TRACE))
+        found = dead_letter(again, Rejection(Reason.TOO_LARGE, "7 bytes"), 10_000).headers
+        named = [name for name, _ in found if name.startswith("oslrau-")]
+        assert named == [name for name, _ in REASON_HEADERS]
+        assert dict(found) == dict(REASON_HEADERS) | {
+            "oslrau-reason": b"too_large", "oslrau-detail": b"7 bytes", "oslrau-offset": b"43",
+            "trace": TRACE[1],
+        }  # fmt: skip
+
+
 def test_a_null_key_and_a_null_value_stay_null():
     letter = dead_letter(RECORD._replace(key=None, value=None), REJECTION, 10_000)
     assert letter.key is None and letter.value is None

@@ -5,6 +5,7 @@ from .errors import ContentError, SchemaError
 from .framing import framed, schema_id
 from .messages import Translate, message_reader, message_schema, message_writer
 from .schemas import Acceptance, Acceptances, Schema
+from .shapes import fitted
 from .translation import Translator
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Translate",
     "Translator",
     "codec",
+    "fitted",
     "framed",
     "message_reader",
     "message_schema",

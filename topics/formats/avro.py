@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
 
@@ -15,6 +16,7 @@ from .documents import as_json
 from .errors import ContentError, SchemaError
 from .framing import HEADER_BYTES
 from .schemas import Schema
+from .shapes import EACH, Shape
 
 # Read as what they mean. Of other logical types the number or text that is written is the value:
 # times in milliseconds, microseconds or nanoseconds since 1970.
@@ -22,9 +24,10 @@ _LOGICAL_TYPES = {"decimal", "date"}
 
 
 class _AvroCodec:
-    def __init__(self, read: Read, written: Any) -> None:
+    def __init__(self, read: Read, written: Any, shape: Shape) -> None:
         self._read = read
         self._written = written
+        self.shape = shape
 
     def decode(self, value: bytes) -> bytes:
         try:
@@ -44,7 +47,8 @@ class _AvroCodec:
         try:
             schemaless_writer(content, self._written, document)
         except Exception as error:  # whatever fastavro raises for a document of another schema
-            raise ContentError(f"{type(error).__name__}: {error}") from error
+            told = " ".join(str(error).split())
+            raise ContentError(f"{type(error).__name__}: {told}") from error
         return content.getvalue()
 
 
@@ -61,13 +65,32 @@ def new_codec(schema: Schema) -> _AvroCodec:
         for _, text in schema.references:
             parse_schema(_plain(json.loads(text)), named)
         parsed = parse_schema(_plain(json.loads(schema.text)), named)
-        return _AvroCodec(reader(parsed, named), parsed)
+        return _AvroCodec(reader(parsed, named), parsed, _shape(parsed, named, {}))
     except SchemaError:
         raise
     except (SchemaParseException, UnknownType, ValueError) as error:
         raise SchemaError(f"expected an Avro schema, {error!r}") from error
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SchemaError(f"expected an Avro schema, {type(error).__name__}") from error
+
+
+def _shape(schema: Any, named: Mapping[str, Any], known: dict[str, Shape]) -> Shape:
+    """Return the names of a record; of a union of several such types, anything is taken."""
+    if isinstance(schema, list):
+        found = [shape for each in schema if (shape := _shape(each, named, known)) is not None]
+        return found[0] if len(found) == 1 else None
+    if isinstance(schema, str):
+        if schema in named and schema not in known:
+            known[schema] = _shape(named[schema], named, known)
+        return known.get(schema)
+    match schema["type"]:
+        case "record" | "error":
+            return {each["name"]: _shape(each["type"], named, known) for each in schema["fields"]}
+        case "array":
+            return {EACH: _shape(schema["items"], named, known)}
+        case "map":
+            return {EACH: _shape(schema["values"], named, known)}
+    return None
 
 
 def _plain(node: Any) -> Any:

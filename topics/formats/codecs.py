@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from .errors import SchemaError
 from .schemas import Schema
+from .shapes import Shape
 
 KINDS: Mapping[str, str] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
 """What a registry calls the language of each format's schemas."""
@@ -21,7 +22,15 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
 
 
 class Codec(Protocol):
-    """Reads and writes the records of one schema."""
+    """Reads and writes the records of one schema.
+
+    Attributes
+    ----------
+    shape
+        What of a document the schema has.
+    """
+
+    shape: Shape
 
     def decode(self, value: bytes) -> bytes:
         """Return a record, which begins with the id of its schema, as a JSON object.

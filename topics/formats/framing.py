@@ -14,6 +14,7 @@ LARGEST_ID = 2**31 - 1
 
 _MAGIC = 0
 _HEADER = struct.Struct(">bI")
+_JSON = "; it begins like JSON: the setting format may have to be json"
 _EIGHT_BYTES = 9  # a zero byte and an id of eight bytes
 
 
@@ -25,7 +26,8 @@ def framed(schema_id: int, content: bytes) -> bytes:
 def schema_id(value: bytes) -> int | Rejection:
     """Return the id of a record's schema, or why there is none."""
     if len(value) < HEADER_BYTES or value[0] != _MAGIC:
-        return _not_framed(f"got {value[:HEADER_BYTES].hex(' ') or 'no byte'}")
+        hint = _JSON if value.lstrip().startswith(b"{") else ""
+        return _not_framed(f"got {value[:HEADER_BYTES].hex(' ') or 'no byte'}{hint}")
     found = int(_HEADER.unpack_from(value)[1])
     if found == 0 and len(value) >= _EIGHT_BYTES:
         return _not_framed(

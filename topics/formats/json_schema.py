@@ -11,9 +11,12 @@ import orjson
 
 from .framing import HEADER_BYTES
 from .schemas import Schema
+from .shapes import Shape
 
 
 class _JsonCodec:
+    shape: Shape = None
+
     def decode(self, value: bytes) -> bytes:
         return value[HEADER_BYTES:]
 

@@ -5,6 +5,7 @@ A registry stores the text of a schema. protoc, which grpcio-tools brings, reads
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.json_format import ParseDict, ParseError
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -26,6 +27,7 @@ from .documents import as_json, object_maker
 from .errors import ContentError, SchemaError
 from .framing import HEADER_BYTES
 from .schemas import Schema
+from .shapes import EACH, Shape
 from .zigzag import zigzag
 
 _NAME = "record.proto"
@@ -35,6 +37,8 @@ _WRAPPERS = {
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String")
 }
 _MILLISECONDS, _NANOSECONDS = 1e3, 1e-6
+# Of what protoc writes, beside warnings and lines of its log: an error, and where it is.
+_TOLD = re.compile(r"^\S+:(\d+:\d+: (?!warning:)| File not found).*$", re.MULTILINE)
 _MOST_INDEXES = 100  # levels of nesting that protobuf reads
 
 _Get = Callable[[Any], Any]
@@ -45,6 +49,7 @@ class _ProtobufCodec:
     def __init__(self, file: FileDescriptorProto, pool: DescriptorPool) -> None:
         self._file = file
         self._pool = pool
+        self.shape = _shape(self._message((0,)), {}) if file.message_type else None
         # By the bytes that name a message of the file; most schemas have one.
         self._readers: dict[bytes, tuple[Callable[[bytes], Any], _Get]] = {}
 
@@ -64,9 +69,9 @@ class _ProtobufCodec:
     def encode(self, document: Any) -> bytes:
         try:
             message = ParseDict(document, GetMessageClass(self._message((0,)))())
-        except (ParseError, TypeError, AttributeError, ValueError) as error:
-            raise ContentError(str(error)) from error
-        return b"\0" + bytes(message.SerializeToString())
+            return b"\0" + bytes(message.SerializeToString())
+        except (ParseError, EncodeError, TypeError, AttributeError, ValueError) as error:
+            raise ContentError(" ".join(str(error).split())) from error
 
     def _reader(self, value: bytes) -> tuple[Callable[[bytes], Any], _Get]:
         indexes, _ = _indexes(value)
@@ -103,6 +108,27 @@ def new_codec(schema: Schema) -> _ProtobufCodec:
     return _ProtobufCodec(files[-1], pool)
 
 
+def _shape(descriptor: Descriptor, known: dict[str, dict[str, Any]]) -> Shape:
+    """Return the names of a message's fields, of which JSON has another spelling, too."""
+    if descriptor.full_name.startswith("google.protobuf."):  # JSON has forms of its own
+        return None
+    if descriptor.full_name in known:  # a message may contain its own kind
+        return known[descriptor.full_name]
+    found = known[descriptor.full_name] = {}
+    for field in descriptor.fields:
+        found[field.name] = found[field.json_name] = _shape_of_field(field, known)
+    return found
+
+
+def _shape_of_field(field: FieldDescriptor, known: dict[str, dict[str, Any]]) -> Shape:
+    if field.message_type is None:
+        return None
+    if field.message_type.GetOptions().map_entry:
+        return {EACH: _shape_of_field(field.message_type.fields_by_name["value"], known)}
+    inner = _shape(field.message_type, known)
+    return {EACH: inner} if field.is_repeated else inner
+
+
 def _compiled(schema: Schema) -> FileDescriptorSet:
     """Return all that a schema refers to, in the order of its use, and the schema."""
     with tempfile.TemporaryDirectory() as name:
@@ -120,8 +146,8 @@ def _compiled(schema: Schema) -> FileDescriptorSet:
         if done.returncode < 0:
             raise OSError(f"protoc was ended by signal {-done.returncode}")
         if done.returncode != 0:
-            told = done.stderr.replace(f"{folder}/", "").strip().split("\n")[0]
-            raise SchemaError(f"expected a Protobuf schema, {told}")
+            told = _TOLD.search(done.stderr.replace(f"{folder}/", ""))
+            raise SchemaError(f"expected a Protobuf schema, {told[0] if told else 'it has errors'}")
         return FileDescriptorSet.FromString(out.read_bytes())
 
 

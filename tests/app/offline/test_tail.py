@@ -201,6 +201,17 @@ class TestOnTheEmbeddedBroker:
         assert process.communicate(timeout=240) == (b"", b"")
         assert process.returncode == 0
 
+    def test_avro_is_no_riddle(self, broker, client, topic_name, start):
+        broker.create_topic(topic_name, 1)
+        client.send(topic_name, [(0, b"\0\0\0\0\5" + bytes(20))] * 2 + [(0, alert(1, NOON))])
+        process = start("--topic", topic_name, "--broker", broker.bootstrap_servers,
+                        "--since", "earliest")  # fmt: skip
+        lines = [process.stdout.readline() for _ in range(3)]
+        assert [b"not understood" in line for line in lines] == [True, True, False]
+        process.send_signal(signal.SIGINT)
+        errors = process.communicate(timeout=240)[1]
+        assert errors.count(b"the setting scores_format may have to be avro") == 1
+
     def test_without_since_only_new_messages_are_printed(self, broker, client, topic_name, start):
         broker.create_topic(topic_name, 1)
         client.send(topic_name, [(0, alert(1, NOON))])

@@ -282,6 +282,15 @@ def test_a_missing_bucket_is_named_in_one_line(door, address):
     assert "NoSuchBucket" in line and "\n" not in line and "<" not in line
 
 
+def test_a_server_without_tls_that_is_not_allowed_is_told_with_its_variable(
+    door, address, monkeypatch
+):
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    with pytest.raises(SnapshotError, match="without TLS it needs AWS_ALLOW_HTTP=true") as caught:
+        _opened(bucket_store(address, "app"))
+    assert "\n" not in str(caught.value)
+
+
 def test_no_message_holds_a_password(address, door, monkeypatch, caplog):
     """Also not one that is a part of the requests' addresses, as in Azure's signatures."""
     caplog.set_level(0)

@@ -4,7 +4,10 @@ import json
 
 import orjson
 import pytest
+from click.testing import CliRunner
 from deployment import SCHEMA, Deployment, avro, rows
+
+from faust_oslrau.app.cli import main
 
 pytestmark = pytest.mark.real_kafka
 
@@ -64,6 +67,28 @@ def test_rows_of_a_file_have_the_same_scores_in_every_format(name, deployment, t
     assert out.read_bytes().splitlines() == scores[:600]
     if name == "avro":
         _assert_other_commands_read(deployment, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["avro", "protobuf"])
+def test_columns_that_the_schema_does_not_have_are_left_out_and_told_once(
+    name, deployment, tmp_path
+):
+    rows_file, schema = tmp_path / "rows.ndjson", tmp_path / "schema"
+    found = [row | {"vibration": {"rms": 1.0, "peak": 2.0}} for row in rows(5)]
+    rows_file.write_bytes(b"\n".join(map(orjson.dumps, found)))
+    schema.write_text(SCHEMAS[name])
+    deployment.changes["format"] = name
+    command = ["produce", str(rows_file), "--schema", str(schema)]
+    made = CliRunner(env=deployment.environment()).invoke(main, command)
+    assert made.exit_code == 0, made.output
+    assert made.stderr.count("left out") == 1
+    assert "not in the schema, left out: firmware, vibration.peak\n" in made.stderr
+    assert len(deployment.client.read(deployment.topic)) == 5
+
+    rows_file.write_bytes(b'{"temp": 20.0, "mod": "idle"}')
+    made = CliRunner(env=deployment.environment()).invoke(main, command)
+    assert made.exit_code == 1
+    assert "expected a row of the schema, got none of its fields but temp, mod" in made.stderr
 
 
 def _assert_other_commands_read(deployment, tmp_path):

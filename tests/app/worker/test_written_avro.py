@@ -13,6 +13,7 @@ from deployment import SCHEMA, Deployment, avro, rows
 from guarded_registry import TOKEN, GuardedRegistry
 from post_server import PostServer
 
+from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.topics.formats import Schema, message_schema, message_writer, schema_id
 
 pytestmark = pytest.mark.real_kafka
@@ -171,3 +172,39 @@ def test_outputs_wait_for_the_registry_and_a_schema_that_it_refuses_ends_the_sta
     assert worker.wait() == 3
     assert f"no schema for topic {other}: registry {registry.url}: status 409" in worker.log()
     assert "Traceback" not in worker.log()
+
+
+def test_a_worker_that_starts_while_the_registry_is_away_writes_by_the_ids_that_it_had(
+    client, settings, start_worker, registry, tmp_path
+):
+    deployment = Deployment(client, settings, start_worker, registry, tmp_path, {})
+    deployment.changes["scores_format"] = "avro"
+    known = registry.register(f"{deployment.topic}-value", SCHEMA)
+    values = [avro(known, SCHEMA, row) for row in rows(600)]
+    worker = deployment.start()
+    deployment.send(values[:300])
+    worker.wait_records(300)
+    assert worker.terminate() == 0
+    registry.shut()
+    worker = deployment.start()
+    deployment.send(values[300:])
+    worker.wait_records(300)
+    assert worker.get("/readyz")[0] == 200
+    registry.open()
+    topics = deployment.outputs().values()
+    worker.wait_until(
+        lambda: all(f"topic {topic} has schema" in worker.log() for topic in topics), "answers"
+    )
+    assert worker.terminate() == 0
+    messages = [message.value for message in client.read(settings.scores_topic)]
+    number = registry.latest(f"{settings.scores_topic}-value")[1]
+    assert (len(messages), set(map(schema_id, messages))) == (600, {number})
+    deployment.run("replay", "--out", tmp_path / "replayed")
+    write = message_writer(message_schema("scores"), number)
+    assert messages == list(map(write, (tmp_path / "replayed").read_bytes().splitlines()))
+
+    # Another registry may have given the ids to other schemas.
+    deployment.changes["registry_url"] = f"http://127.0.0.1:{free_ports(1)[0]}"
+    worker = deployment.start()
+    worker.wait_until(lambda: "no schema for topic" in worker.log(), "waiting")
+    assert "waiting for the registry" in worker.get("/readyz")[1]

@@ -145,6 +145,31 @@ def test_what_is_no_schema_is_refused(schema):
     assert "/tmp" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("message R { required }", "record.proto:1:22: Expected type name."),
+     ('{"a": 1}', 'record.proto:1:1: Expected top-level statement (e.g. "message").'),
+     ('import "none.proto";', "none.proto: File not found."),
+     ('syntax = "proto3"; import "warned.proto"; message M { What w = 1; }',
+      'record.proto:1:55: "What" is not defined.'),
+     ('import "wrong.proto";', "wrong.proto:1:9: Expected message name.")],
+)  # fmt: skip
+def test_errors_are_those_of_the_schema_and_no_line_of_a_log(text, told):
+    references = (("warned.proto", 'syntax = "proto3"; import "google/protobuf/any.proto";'),
+                  ("wrong.proto", "message {"))  # fmt: skip
+    with pytest.raises(SchemaError) as error:
+        codec("protobuf", Schema("PROTOBUF", text, references))
+    assert str(error.value) == f"expected a Protobuf schema, {told}"
+
+
 def test_a_document_that_is_not_of_the_schema_is_refused(codec_of_readings):
     with pytest.raises(ContentError):
         codec_of_readings.encode({"what": 1})
+
+
+def test_a_document_that_lacks_a_required_field_is_refused():
+    text = 'syntax = "proto2"; message R { required double a = 1; optional double b = 2; }'
+    found = codec("protobuf", Schema("PROTOBUF", text))
+    with pytest.raises(ContentError, match="missing required fields: a"):
+        found.encode({"b": 1.0})
+    assert found.decode(framed(1, found.encode({"a": 2.0}))) == b'{"a":2.0,"b":null}'

@@ -75,6 +75,8 @@ def test_a_record_is_not_read_before_its_schema_is_accepted():
     [
         (b"", "not_framed", "got no byte"),
         (b'{"x":1}', "not_framed", "got 7b 22 78 22 3a"),
+        (b'{"x":1}', "not_framed", "the setting format may have to be json"),
+        (b'\n{"x":1}', "not_framed", "the setting format may have to be json"),
         (b"\0\0\0\1", "not_framed", "got 00 00 00 01"),
         (b"\0" + b"\0\0\0\0\0\0\0\5" + CONTENT, "not_framed", "Apicurio's own format"),
         (b"\0\0\0\0\0", "not_framed", "got the id 0"),
