@@ -202,6 +202,7 @@ class Advisor:
         named = tuple(column.name for column in features if column.kind == Kind.CATEGORY)
         if named and not has_numbers and self._settings.chosen_fields is None:
             self._choose("features", named, "no field is a number")
+            features = [column for column in features if column.name in named]
         kinds = {
             column.name: column.kind.value for column in features
             if not (column.is_plain and has_numbers)
