@@ -102,6 +102,11 @@ class Column(NamedTuple):
     is_mixed: bool = False
     numbers: NDArray[np.float64] = np.empty(0)
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has a single value."""
+        return self.n_values == 1 or (len(self.numbers) > 0 and np.ptp(self.numbers) == 0.0)
+
 
 def columns_of(
     documents: Sequence[JsonObject],

@@ -74,28 +74,27 @@ class FieldChoice:
         documents = [self._document(value) for value in values]
         columns = columns_of(documents, times, keys)
         kinds = {column.name: self._kind(column) for column in columns}
+        named = self._named(documents)
+        kinds |= {name: Kind(self._kinds[name]) for name in named}
         if {*kinds.values()} <= {Kind.IGNORED}:  # better than nothing
             found = {name for each in documents for name in self._numbers_of(each) or ()}
             kinds |= dict.fromkeys(sorted(found), Kind.NUMBER)
-        filled = {column.name: column.n for column in columns}
-        numbers, too_many = _fullest(kinds, filled, NUMERIC, MAX_NUMBERS)
-        categories, others = _fullest(kinds, filled, (Kind.CATEGORY,), MAX_CATEGORIES)
+        names = _by_weight(kinds, {column.name: column for column in columns}, named)
+        numbers, too_many = _first(names, kinds, NUMERIC, MAX_NUMBERS, named)
+        categories, others = _first(names, kinds, (Kind.CATEGORY,), MAX_CATEGORIES, named)
         counts = tuple(name for name in numbers if kinds[name] == Kind.COUNT)
         unsure = {column.name for column in columns if column.is_mixed} - self._kinds.keys()
         reasons = {column.name: column.why for column in columns}
         reasons |= {name: "ignored" for name, kind in self._kinds.items() if kind == Kind.IGNORED}
         reasons |= dict.fromkeys([*too_many, *others], "too many") | self._never_chosen
         left_out = [name for name in kinds if name not in {*numbers, *categories}]
-        named = {
-            name for each in documents for name in fields_with(each, _is_any, MOST_CONTENTS) or ()
-        }
         return ChosenFields(
             numbers,
             counts,
             tuple(name for name in numbers if name in unsure),
             categories,
             tuple(f"{name} ({reasons[name]})" for name in left_out),
-            tuple(sorted(named - kinds.keys())),
+            tuple(sorted(_names(documents) - kinds.keys())),
         )
 
     def _document(self, value: bytes | None) -> Any:
@@ -111,6 +110,12 @@ class FieldChoice:
         names = [name for name in found if self._kinds.get(name) in (None, *NUMERIC)]
         return tuple(name for name in [*names, *in_texts] if name not in self._never_chosen)
 
+    def _named(self, documents: Iterable[JsonObject]) -> set[str]:
+        """Return the fields that settings name as features, if any of the documents has them."""
+        chosen = {name for name, kind in self._kinds.items() if kind != Kind.IGNORED}
+        chosen.difference_update(self._never_chosen)
+        return chosen & _names(documents) if chosen else chosen
+
     def _kind(self, column: Column) -> Kind:
         if column.name in self._never_chosen:
             return Kind.IGNORED
@@ -120,17 +125,42 @@ class FieldChoice:
         return Kind.IGNORED if column.kind == Kind.NUMBER and not column.is_plain else column.kind
 
 
+def _names(documents: Iterable[JsonObject]) -> set[str]:
+    return {name for each in documents for name in fields_with(each, _is_any, MOST_CONTENTS) or ()}
+
+
 def _is_any(content: object) -> bool:
     return True
 
 
-def _fullest(
-    kinds: Mapping[str, Kind], filled: Mapping[str, int], wanted: Collection[Kind], most: int
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the sorted names of some kinds, the ``most`` that most records have, and the others.
+def _by_weight(
+    names: Iterable[str], columns: Mapping[str, Column], named: Collection[str]
+) -> list[str]:
+    """Return the names: first those that are ``named``, last those of fields with a single value.
 
-    Of those that as many have, the first names. Fields that are not ``filled`` are rare.
+    Of others, those come first that most records have, and of these the first names.
     """
-    names = sorted(name for name, kind in kinds.items() if kind in wanted)
-    names.sort(key=lambda name: -filled.get(name, 0))
-    return tuple(sorted(names[:most])), tuple(sorted(names[most:]))
+
+    def weight(name: str) -> tuple[bool, bool, int, str]:
+        column = columns.get(name)  # None for rare ones
+        return (
+            name not in named,
+            column is not None and column.is_constant,
+            0 if column is None else -column.n,
+            name,
+        )
+
+    return sorted(names, key=weight)
+
+
+def _first(
+    names: Iterable[str],
+    kinds: Mapping[str, Kind],
+    wanted: Collection[Kind],
+    most: int,
+    named: Collection[str],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the sorted names of some kinds, the ``most`` first and all named ones; the others."""
+    found = [name for name in names if kinds[name] in wanted]
+    most = max(most, sum(name in named for name in found))
+    return tuple(sorted(found[:most])), tuple(sorted(found[most:]))

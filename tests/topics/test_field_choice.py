@@ -88,6 +88,28 @@ def test_of_too_many_fields_of_all_records_the_first_names_are_taken():
     assert "s0016 (too many)" in found.left_out and "z9 (too many)" in found.left_out
 
 
+def test_of_too_many_categories_those_that_are_named_come_first_and_constant_ones_last():
+    constant = {f"a{i}": "v1" for i in range(MAX_CATEGORIES)}
+    values = [
+        json.dumps(constant | {"x": 0.5 + i, "type": "ab"[i % 2], "zone": "x"}).encode()
+        for i in range(40)
+    ]
+    kinds = {"zone": "category"}
+    found = choice(kinds).choose(values)
+    assert {"type", "zone"} < {*found.categories} and len(found.categories) == MAX_CATEGORIES
+    kinds |= dict.fromkeys(constant, "category")
+    assert {*choice(kinds).choose(values).categories} == {*kinds}
+
+
+def test_a_named_field_is_chosen_however_few_records_have_it():
+    rare = {"kind": "x", "load": 1.5}
+    values = [
+        json.dumps({"x": i % 7 + 0.5} | (rare if i == 7 else {})).encode() for i in range(240)
+    ]
+    found = choice({"kind": "category", "load": "number"}).choose(values)
+    assert (found.numbers, found.categories, found.sparse) == (("load", "x"), ("kind",), ())
+
+
 def test_a_record_needs_a_number_that_may_be_chosen():
     assert choice().rejection(None).reason == Reason.NO_VALUE
     for document in ({}, {"s": "x"}, {"a": [1]}):
