@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner.categories.values import MOST_SLOTS, MOST_VALUES
+from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
 from faust_oslrau.topics.columns import MANY, NUMERIC, Column, columns_of
 from faust_oslrau.topics.documents import parsed
@@ -116,6 +118,8 @@ class Advisor:
             [each for each, _ in found], [r.timestamp for _, r in found], [r.key for _, r in found]
         )
         self._columns = {column.name: column for column in columns}
+        early = columns_of([each for each, _ in found[:WARM_UP]])
+        self._early = {column.name for column in early if column.kind == Kind.CATEGORY}
         self._settings, self._given = settings, Settings()
         self._told = told
         self._partitions = partitions
@@ -205,11 +209,16 @@ class Advisor:
             features = [column for column in features if column.name in named]
         kinds = {
             column.name: column.kind.value for column in features
-            if not (column.is_plain and has_numbers)
+            if not (column.is_plain and has_numbers) or self._comes_late(column)
         }  # fmt: skip
         if kinds:
             why = "; ".join(f"{name}: {self._columns[name].why}" for name in kinds)
             self._choose("kinds", tuple(kinds.items()), why)
+
+    def _comes_late(self, column: Column) -> bool:
+        """Tell whether the first records, which choose, do not show that texts are a category."""
+        is_one = column.kind == Kind.CATEGORY and column.may_name_entity
+        return is_one and column.name not in self._early and column.n_values <= MOST_VALUES
 
     def _entity(self) -> None:
         """Try what may name entities; take what pays most."""
@@ -246,8 +255,17 @@ class Advisor:
         category, ignored = (
             self._likelihood(self._with_kind(name, kind)) for kind in (Kind.CATEGORY, Kind.IGNORED)
         )
-        # Less the category itself, whose log-probability counts as well.
-        return category - ignored + self._columns[name].entropy > gain.nats + self._least
+        # Less the category itself, whose log-probability counts as well. A value that is not told
+        # apart costs nothing.
+        column = self._columns[name]
+        cost = column.entropy if column.n_values <= self._told_apart() else 0.0
+        return category - ignored + cost > gain.nats + self._least
+
+    def _told_apart(self) -> int:
+        """Return how many values of a category the learner tells apart."""
+        kinds = {c.name: c.kind.value for c in self._columns.values()} | dict(self._settings.kinds)
+        n_categories = sum(kind == Kind.CATEGORY for kind in kinds.values())
+        return min(MOST_VALUES, MOST_SLOTS // max(n_categories, 1))
 
     def _with_kind(self, name: str, kind: Kind) -> Settings:
         if name == KEY or self._settings.chosen_fields is not None:

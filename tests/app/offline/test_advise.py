@@ -78,6 +78,30 @@ def test_the_file_for_categories_alone_is_one_for_replay(tmp_path):
     check_replay(tmp_path)
 
 
+def payments(cards, n=6000):
+    """Payments by cards that each have a level of their own."""
+    rng = np.random.default_rng(3)
+    of, level = rng.integers(cards, size=n), rng.normal(size=cards)
+    amount = level[of] + 0.2 * rng.normal(size=n)
+    return [
+        {"card": f"c{k:03}", "amount": x, "to": str(rng.choice(["a", "b"]))}
+        for k, x in zip(of, amount.tolist(), strict=True)
+    ]
+
+
+def test_an_entity_stays_one_where_its_values_are_too_many_to_be_told_apart(tmp_path):
+    settings = advise(tmp_path, payments(300))[1]
+    assert settings.entity == "card"
+
+
+def test_a_category_that_the_first_records_do_not_show_is_named(tmp_path):
+    given = tmp_path / "given.toml"
+    given.write_text('entity = "to"')
+    assert dict(advise(tmp_path, payments(200), "--settings", str(given))[1].kinds) == {
+        "card": "category"
+    }
+
+
 def test_where_nothing_pays_nothing_is_advised(tmp_path):
     rows = [
         dict(zip("abc", row, strict=True))
