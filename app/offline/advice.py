@@ -125,7 +125,7 @@ class Advisor:
         self._partitions = partitions
         self._choices: list[Choice] = []
         numbers = sum(column.kind in NUMERIC for column in self._columns.values())
-        self._least = LEAST_GAIN * numbers
+        self._least = LEAST_GAIN * max(numbers, 1)
         self._logs: dict[Settings, ScoredLog] = {}
 
     def advise(self, alerts: float | None = None) -> Advice:
@@ -201,15 +201,10 @@ class Advisor:
 
     def _kinds(self) -> None:
         """Say what fields are that no single content shows."""
-        features = [column for column in self._features() if column.name != self._settings.time]
-        has_numbers = any(column.kind in NUMERIC for column in features)
-        named = tuple(column.name for column in features if column.kind == Kind.CATEGORY)
-        if named and not has_numbers and self._settings.chosen_fields is None:
-            self._choose("features", named, "no field is a number")
-            features = [column for column in features if column.name in named]
         kinds = {
-            column.name: column.kind.value for column in features
-            if not (column.is_plain and has_numbers) or self._comes_late(column)
+            column.name: column.kind.value for column in self._features()
+            if column.name != self._settings.time
+            and (not column.is_plain or self._comes_late(column))
         }  # fmt: skip
         if kinds:
             why = "; ".join(f"{name}: {self._columns[name].why}" for name in kinds)

@@ -110,18 +110,33 @@ def test_a_named_field_is_chosen_however_few_records_have_it():
     assert (found.numbers, found.categories, found.sparse) == (("load", "x"), ("kind",), ())
 
 
-def test_a_record_needs_a_number_that_may_be_chosen():
+def test_a_record_needs_a_number_or_a_text_that_may_be_chosen():
     assert choice().rejection(None).reason == Reason.NO_VALUE
-    for document in ({}, {"s": "x"}, {"a": [1]}):
+    for document in ({}, {"a": [1]}, {"a": None}):
         assert rejection(document).reason == Reason.NO_FEATURES
-    for kind in ("ignored", "category"):
-        assert rejection({"a": 1}, {"a": kind}).reason == Reason.NO_FEATURES
+    for document in ({"a": 1}, {"a": "x"}):
+        assert rejection(document) is None
+        assert rejection(document, {"a": "category"}) is None
+        assert rejection(document, {"a": "ignored"}).reason == Reason.NO_FEATURES
     assert rejection({"a": "1.5"}, {"a": "number"}) is None
+    assert rejection({"a": "x"}, {"a": "number"}).reason == Reason.NO_FEATURES
     assert rejection({"a": True}) is None
 
 
+def test_records_without_any_number_choose_categories():
+    rows = [{"user": f"u{i % 7}", "ok": "yes", "session": f"{i:x}"} for i in range(240)]
+    values = [json.dumps(row).encode() for row in rows]
+    found = choice().choose(values)
+    assert (found.numbers, found.categories) == ((), ("ok", "user"))
+    assert found.left_out == ("session (hardly any text comes again)",)
+    found = choice({"user": "ignored", "ok": "ignored"}).choose(values)  # better than none
+    assert found.categories == ("session",)
+
+
 def test_a_record_with_too_many_numbers_or_one_beyond_a_double_does_not_choose():
-    assert rejection({f"x{i}": i for i in range(MOST_CONTENTS + 1)}).reason == Reason.NO_FEATURES
+    for content in (1, "x"):
+        document = dict.fromkeys((f"x{i}" for i in range(MOST_CONTENTS + 1)), content)
+        assert rejection(document).reason == Reason.NO_FEATURES
     assert choice().rejection(b'{"x": 1, "y": 1e400}').reason == Reason.NOT_FINITE
     assert choice().rejection(b'{"x": 2, "list": [1e400]}') is None
 

@@ -74,7 +74,8 @@ def check_replay(folder):
 
 def test_the_file_for_categories_alone_is_one_for_replay(tmp_path):
     chosen = ("machine", "status", "ok", "id")  # which hardly comes again
-    advise(tmp_path, [{name: row[name] for name in chosen} for row in machines()])
+    settings = advise(tmp_path, [{name: row[name] for name in chosen} for row in machines()])[1]
+    assert settings.entity is None
     check_replay(tmp_path)
 
 
