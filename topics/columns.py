@@ -48,6 +48,13 @@ _EARLIEST = 978_307_200_000
 """2001 in milliseconds: smaller numbers are hardly ever times."""
 # "id" as a word of its own, at the end of a name such as user.id, user_id or userId
 _IDENTIFIER = re.compile(r"(?:^|[^A-Za-z])[Ii][Dd]$|(?<=[a-z])I[dD]$")
+# Words for codes, as in status, http_status, errorCode or event.type. A level is one of a log only
+# by its own name and with gaps between its values, as a tank has levels, too.
+_CODE = re.compile(
+    r"(?:^|[^A-Za-z])(?i:status|state|code|type|errno|port|zip|mcc)$"
+    r"|(?<=[a-z])(?:Status|State|Code|Type|Errno|Port|Zip|Mcc)$"
+)
+_LOG_LEVEL = re.compile(r"(?:^|\.|log[._]?)level$", re.IGNORECASE)
 
 
 class Kind(StrEnum):
@@ -174,9 +181,14 @@ def _of_texts(name: str, texts: Sequence[str]) -> Column:
     if len(numbers) == len(texts) and any("." in text for text in texts):  # else they may be codes
         return Column(name, Kind.NUMBER, "numbers as text", numbers=np.array(numbers))
     counts = np.unique(texts, return_counts=True)[1]
-    if 2 * len(counts) > len(texts):
+    if not _come_again(counts):
         return Column(name, Kind.IGNORED, "hardly any text comes again")
     return _category(name, f"{len(counts):,} texts", counts, is_plain=True)
+
+
+def _come_again(counts: NDArray[np.int64]) -> bool:
+    """Tell whether contents with these ``counts`` come twice on average."""
+    return bool(2 * len(counts) <= counts.sum())
 
 
 def _category(name: str, why: str, counts: NDArray[np.int64], *, is_plain: bool) -> Column:
@@ -201,6 +213,8 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
         if comes_again:
             return _category(name, f"{len(values):,} identifiers", counts, is_plain=False)
         return Column(name, Kind.IGNORED, "identifiers, by their name")
+    if whole and _are_codes(name, values) and _come_again(counts):
+        return _category(name, "codes, by their name", counts, is_plain=False)
     if comes_again:
         if len(values) == 2 and len(x) >= SURE:
             return _category(name, "two different numbers", counts, is_plain=False)
@@ -233,6 +247,11 @@ def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
     mean = np.average(values, weights=counts)
     variance = np.average((values - mean) ** 2, weights=counts)
     return bool(variance <= DISPERSION * mean and counts.max() <= COMMONEST * counts.sum())
+
+
+def _are_codes(name: str, values: NDArray[np.float64]) -> bool:
+    has_gaps = np.ptp(values) + 1 > GAPS * len(values)
+    return _CODE.search(name) is not None or (has_gaps and _LOG_LEVEL.search(name) is not None)
 
 
 def _steps(values: NDArray[np.float64]) -> int:

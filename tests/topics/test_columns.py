@@ -113,3 +113,29 @@ def test_whole_numbers_in_a_field_that_is_named_so_are_identifiers(name):
 def test_other_names_with_these_letters_are_no_identifiers(name):
     x = np.random.default_rng(0).integers(1000, size=240).tolist()
     assert column_of(name, x).kind == "number"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("status", [200, 500]), ("http.status", [200, 201, 204]), ("http_status", [200, 400, 500]),
+        ("statusCode", [200]), ("exit_code", [0, 1, 137]), ("errorCode", [0, 17, 404]),
+        ("grpc-code", list(range(17))), ("TYPE", [1, 2, 3]), ("eventType", [-1, 4]),
+        ("mcc", list(range(4000, 6000, 100))), ("log.level", [30, 40, 50]), ("logLevel", [0, 20]),
+    ],
+)  # fmt: skip
+def test_whole_numbers_in_a_field_that_is_named_so_are_codes(name, values):
+    x = np.random.default_rng(0).choice(values, size=240).tolist()
+    assert column_of(name, x).kind == "category"
+    assert column_of(name, [each + 0.5 for each in x]).kind == "number"
+
+
+@pytest.mark.parametrize("name", ["export", "prototype", "decoded", "level", "battery_level"])
+def test_other_names_with_these_words_are_no_codes(name):
+    x = np.random.default_rng(0).integers(21, size=5000).tolist()
+    assert column_of(name, x).kind == "count"
+
+
+def test_codes_that_hardly_come_again_are_numbers():
+    x = np.random.default_rng(0).integers(30_000, size=240).tolist()
+    assert column_of("port", x).kind == "number"
