@@ -123,7 +123,8 @@ def columns_of(
     """Return the fields that at least a hundredth of the documents have, by name.
 
     ``times`` are those of the documents, in milliseconds, and ``keys`` those of their records.
-    Numbers that only grow for each key, or for each value of a category, are those of a counter.
+    Numbers that only grow for each key, for each value of a category, or for each text or whole
+    number that comes again by turns, are those of a counter.
     """
     found: dict[str, tuple[list[object], list[int]]] = {}
     for i, document in enumerate(documents):
@@ -136,17 +137,15 @@ def columns_of(
         column_of(name, contents, times and [times[i] for i in places])._replace(n=len(places))
         for name, (contents, places) in found.items()
     ]
-    by: list[Sequence[object]] = [] if keys is None else [keys]
-    by += [
-        contents
+    groups = [] if keys is None else [_pairs(keys)]
+    groups += [
+        _pairs(contents)
         for column, (contents, _) in zip(columns, found.values(), strict=True)
-        if column.kind == Kind.CATEGORY and len(contents) == len(documents)
+        if len(contents) == len(documents) and _may_name_device(column, contents)
     ]
     return [
         Column(column.name, Kind.IGNORED, "only grows for each of several")
-        if any(
-            len(each) == len(column.numbers) and _grows_within(each, column.numbers) for each in by
-        )
+        if any(of.n == len(column.numbers) and _grows_within(of, column.numbers) for of in groups)
         else column
         for column in columns
     ]
@@ -205,9 +204,10 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     rises = len(x) > MANY and np.mean(after < before) <= _MOST_BACK
     if rises and _are_times(x.tolist()):
         return Column(name, Kind.IGNORED, "times", is_time=True)
-    if rises and _grows(before, after):
-        return Column(name, Kind.IGNORED, "only grows")
     values, counts = np.unique(x, return_counts=True)
+    # Devices that are asked by turns have numbers that grow nearly always, and come again.
+    if rises and _grows(before, after) and not _come_again(counts):
+        return Column(name, Kind.IGNORED, "only grows")
     comes_again, whole = len(values) * MANY <= len(x), bool((values == np.floor(values)).all())
     if whole and _IDENTIFIER.search(name):
         if comes_again:
@@ -230,14 +230,47 @@ def _grows(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
     return bool(np.mean(after > before) >= 1 - 2 * _MOST_BACK)
 
 
-def _grows_within(group: Sequence[object], x: NDArray[np.float64]) -> bool:
-    """Tell whether numbers (n,) only grow within a ``group``, such as those of one device."""
-    number: dict[str, int] = {}
-    of = np.array([number.setdefault(str(each), len(number)) for each in group])
+class _Pairs(NamedTuple):
+    """Records that follow each other of the same device: the former ones and the latter ones (m,).
+
+    ``n`` are all records.
+    """
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    n: int
+
+
+def _pairs(group: Sequence[object]) -> _Pairs:
+    of = _numbered(group)
     order = np.argsort(of, kind="stable")
     alike = np.diff(of[order]) == 0
-    before, after = x[order][:-1][alike], x[order][1:][alike]
-    return len(before) >= MANY and _grows(before, after)
+    return _Pairs(order[:-1][alike], order[1:][alike], len(of))
+
+
+def _numbered(group: Sequence[object]) -> NDArray[np.int64]:
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(str(each), len(number)) for each in group], np.int64)
+
+
+def _may_name_device(column: Column, contents: Sequence[object]) -> bool:
+    """Tell whether contents may be those of devices: texts or whole numbers that come by turns."""
+    if column.kind == Kind.CATEGORY:
+        return True
+    if column.is_time or not all(is_text(each) or _is_whole(each) for each in contents):
+        return False
+    of = _numbered(contents)
+    n_runs = 1 + np.count_nonzero(np.diff(of))
+    return bool(n_runs - (of.max() + 1) >= MANY)
+
+
+def _is_whole(content: object) -> bool:
+    return is_number(content) and content == math.floor(content)  # type: ignore[arg-type]
+
+
+def _grows_within(of: _Pairs, x: NDArray[np.float64]) -> bool:
+    """Tell whether numbers (n,) only grow for each of several."""
+    return len(of.before) >= MANY and _grows(x[of.before], x[of.after])
 
 
 def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:

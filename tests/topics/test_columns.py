@@ -81,7 +81,7 @@ def test_fields_of_few_records_do_not_count():
     assert [column.name for column in columns_of(values)] == ["x"]
 
 
-@pytest.mark.parametrize("named_by", ["field", "key"])
+@pytest.mark.parametrize("named_by", ["field", "number", "key"])
 def test_counters_of_several_devices_by_turns_are_left_out(named_by):
     rng = np.random.default_rng(3)
     device, level = rng.integers(20, size=240), rng.integers(10**6, size=20)
@@ -91,14 +91,40 @@ def test_counters_of_several_devices_by_turns_are_left_out(named_by):
         for k, n, x in zip(device, seen, rng.normal(size=240), strict=True)
     ]
     names = [f"device-{k}" for k in device]
-    if named_by == "field":
-        rows = [{"device": name} | row for name, row in zip(names, rows, strict=True)]
+    if named_by != "key":
+        of = names if named_by == "field" else (1000 + 7 * device).tolist()
+        rows = [{"device": each} | row for each, row in zip(of, rows, strict=True)]
         columns = columns_of(rows)
     else:
         columns = columns_of(rows, keys=[name.encode() for name in names])
     why = {column.name: column.why for column in columns}
     assert why["seq"] == "only grows for each of several"
     assert why["x"] == why["load"] == "a number"
+
+
+@pytest.mark.parametrize("prefix", ["m-", 1000])
+def test_counters_of_devices_of_which_few_come_again_are_left_out(prefix):
+    of, total = np.random.default_rng(4).integers(300, size=240), np.arange(240)
+    rows = [
+        {"meter": prefix + (str(k) if prefix == "m-" else int(k)), "kwh": 1000.5 * int(k % 7) + n}
+        for k, n in zip(of, total.tolist(), strict=True)
+    ]
+    why = {column.name: column.why for column in columns_of(rows)}
+    assert why["kwh"] == "only grows for each of several"
+
+
+def test_identifiers_of_devices_that_are_asked_by_turns_are_a_category():
+    rows = [
+        {"meter_id": 1000 + i % 300, "total": 50 * (7 * i % 300) + i // 300} for i in range(6000)
+    ]
+    meter, total = columns_of(rows)
+    assert (meter.kind, meter.may_name_entity) == ("category", True)
+    assert total.why == "only grows for each of several"
+
+
+def test_numbers_that_grow_within_each_cycle_are_no_counters():
+    rows = [{"cycle": i // 24, "angle": 15.0 * (i % 24) + 0.1} for i in range(480)]
+    assert {column.name: column.kind for column in columns_of(rows)}["angle"] == "number"
 
 
 @pytest.mark.parametrize("name", ["id", "user.id", "user_id", "userId", "userID", "ID", "order-Id"])
