@@ -23,6 +23,9 @@ FEW = 100
 MANY = 20
 """Contents of each value, on average, from which on the values come again."""
 
+MOST_VERSIONS = 12
+"""Different texts of numbers that may be versions or codes, if they come again."""
+
 GAPS = 3
 """Steps of a range for each of its numbers, from which on they are codes and no quantity."""
 
@@ -177,9 +180,11 @@ def _of_texts(name: str, texts: Sequence[str]) -> Column:
     if _are_times(texts):
         return Column(name, Kind.IGNORED, "times", is_time=True)
     numbers = [number for text in texts if (number := number_of(text)) is not None]
-    if len(numbers) == len(texts) and any("." in text for text in texts):  # else they may be codes
-        return Column(name, Kind.NUMBER, "numbers as text", numbers=np.array(numbers))
     counts = np.unique(texts, return_counts=True)[1]
+    are_few = len(counts) <= MOST_VERSIONS and len(counts) * MANY <= len(texts)
+    # Without a point they may be codes, and a few are those of versions, such as "3.11".
+    if len(numbers) == len(texts) and any("." in text for text in texts) and not are_few:
+        return Column(name, Kind.NUMBER, "numbers as text", numbers=np.array(numbers))
     if not _come_again(counts):
         return Column(name, Kind.IGNORED, "hardly any text comes again")
     return _category(name, f"{len(counts):,} texts", counts, is_plain=True)

@@ -31,7 +31,10 @@ from faust_oslrau.topics.columns import column_of, columns_of
         ([0.5, 100.25, 7.125] * 50, "number", "a number"),
         ([3] * 100, "number", "a number"),
         (np.random.default_rng(3).integers(10**6, size=200).tolist(), "number", "a number"),
-        (["20.31", "19.5"] * 50, "number", "numbers as text"),
+        ([f"{i % 40}.5" for i in range(900)], "number", "numbers as text"),
+        (["20.31", "19.5"], "number", "numbers as text"),
+        (["3.11", "3.12", "3.9"] * 50, "category", "3 texts"),
+        (["00", "05", "00"] * 50, "category", "2 texts"),
     ],
 )
 def test_what_a_field_holds(contents, kind, why):
