@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fields import JsonObject, fields_with, find, is_beyond, is_number, is_text, number_of
-from .times import as_time
+from .times import EARLIEST, as_time
 
 MOST_CONTENTS = 4096
 """Fields of a record that are looked at: one with more is likely a list."""
@@ -47,10 +47,9 @@ send, and there is hardly any other number so large."""
 
 # Steps that may go back, as between partitions, and times that may be far off, as of wrong clocks.
 _MOST_BACK = 0.01
-_EARLIEST = 978_307_200_000
-"""2001 in milliseconds: smaller numbers are hardly ever times."""
 # "id" as a word of its own, at the end of a name such as user.id, user_id or userId
 _IDENTIFIER = re.compile(r"(?:^|[^A-Za-z])[Ii][Dd]$|(?<=[a-z])I[dD]$")
+_WITHOUT_YEAR = re.compile(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d")  # as of syslog
 # Words for codes, as in status, http_status, errorCode or event.type. A level is one of a log only
 # by its own name and with gaps between its values, as a tank has levels, too.
 _CODE = re.compile(
@@ -161,6 +160,8 @@ def column_of(
 
     ``times`` are those of their records, in milliseconds.
     """
+    if times is not None and _are_near(contents, times):
+        return Column(name, Kind.IGNORED, "times", is_time=True)
     if 2 * sum(map(is_text, contents)) > len(contents):
         return _of_texts(name, [content for content in contents if isinstance(content, str)])
     if 2 * sum(isinstance(content, bool) for content in contents) > len(contents):
@@ -169,21 +170,22 @@ def column_of(
     numbers = [content for content in contents if is_number(content)]
     if 2 * len(numbers) <= len(contents):
         return Column(name, Kind.IGNORED, "hardly any number or text")
-    if times is not None and _are_near(contents, times):
-        return Column(name, Kind.IGNORED, "times", is_time=True)
     column = _of_numbers(name, np.array(numbers, np.float64))
     n_others = len(contents) - len(numbers)
     return column._replace(is_mixed=n_others * FEW >= len(contents) > len(numbers))
 
 
 def _of_texts(name: str, texts: Sequence[str]) -> Column:
-    if _are_times(texts):
-        return Column(name, Kind.IGNORED, "times", is_time=True)
     numbers = [number for text in texts if (number := number_of(text)) is not None]
+    are_numbers = len(numbers) == len(texts)
+    if _are_times(texts) and (not are_numbers or _rises(np.array(numbers))):
+        return Column(name, Kind.IGNORED, "times", is_time=True)
+    if all(map(_WITHOUT_YEAR.match, texts)):
+        return Column(name, Kind.IGNORED, "times without a year")
     counts = np.unique(texts, return_counts=True)[1]
     are_few = len(counts) <= MOST_VERSIONS and len(counts) * MANY <= len(texts)
     # Without a point they may be codes, and a few are those of versions, such as "3.11".
-    if len(numbers) == len(texts) and any("." in text for text in texts) and not are_few:
+    if are_numbers and any("." in text for text in texts) and not are_few:
         return Column(name, Kind.NUMBER, "numbers as text", numbers=np.array(numbers))
     if not _come_again(counts):
         return Column(name, Kind.IGNORED, "hardly any text comes again")
@@ -206,8 +208,8 @@ def _category(name: str, why: str, counts: NDArray[np.int64], *, is_plain: bool)
 
 def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     before, after = x[:-1], x[1:]
-    rises = len(x) > MANY and np.mean(after < before) <= _MOST_BACK
-    if rises and _are_times(x.tolist()):
+    rises = _rises(x)
+    if rises and _are_times(x.tolist()) and not _IDENTIFIER.search(name):
         return Column(name, Kind.IGNORED, "times", is_time=True)
     values, counts = np.unique(x, return_counts=True)
     # Devices that are asked by turns have numbers that grow nearly always, and come again.
@@ -229,6 +231,10 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     if _are_counts(values, counts):
         return Column(name, Kind.COUNT, "a count", is_plain=True, numbers=x)
     return Column(name, Kind.NUMBER, "a number", is_plain=True, numbers=x)
+
+
+def _rises(x: NDArray[np.float64]) -> bool:
+    return len(x) > MANY and bool(np.mean(x[1:] < x[:-1]) <= _MOST_BACK)
 
 
 def _grows(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
@@ -303,7 +309,7 @@ def _steps(values: NDArray[np.float64]) -> int:
 
 
 def _are_times(contents: Sequence[str] | Sequence[float]) -> bool:
-    return all((as_time(content) or 0) >= _EARLIEST for content in contents)
+    return all((as_time(content) or 0) >= EARLIEST for content in contents)
 
 
 def _are_near(contents: Sequence[object], times: Sequence[int | None]) -> bool:
@@ -311,7 +317,7 @@ def _are_near(contents: Sequence[object], times: Sequence[int | None]) -> bool:
     found = [
         (as_time(content) or 0, time or 0) for content, time in zip(contents, times, strict=True)
     ]
-    n_near = sum(at >= _EARLIEST and abs(at - time) <= NEAR for at, time in found)
+    n_near = sum(at >= EARLIEST and abs(at - time) <= NEAR for at, time in found)
     return n_near >= (1 - _MOST_BACK) * len(contents)
 
 

@@ -16,6 +16,7 @@ from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
 from faust_oslrau.topics.columns import MANY, NUMERIC, Column, columns_of
 from faust_oslrau.topics.documents import parsed
+from faust_oslrau.topics.fields import find, is_number
 
 from .comparison import compare_logs
 from .quality import mean_of_best
@@ -42,6 +43,8 @@ HISTORY = ("10",)
 SEASON_DAYS = 6
 
 _DAY = 86_400_000
+# Milliseconds by which clocks may be ahead.
+_AHEAD = 60_000
 # The lowest hundredth of either log does not count: a few faults would outweigh all else.
 _LOWEST = 0.01
 _STRETCHES = 20
@@ -195,9 +198,10 @@ class Advisor:
             self._choose("source_topics", (topic,), "the records are its")
 
     def _time(self) -> None:
-        names = [column.name for column in self._others() if column.is_time]
-        if names:
-            self._choose("time", names[0], "its contents are times")
+        found = [column.name for column in self._others() if column.is_time]
+        far = {name: how for name in found if (how := _how_far(self._records, name)) is not None}
+        if far:
+            self._choose("time", min(far, key=far.__getitem__), "its contents are times")
 
     def _kinds(self) -> None:
         """Say what fields are that no single content shows."""
@@ -325,6 +329,27 @@ class Advisor:
         gain = self._gain(self._settings, stacked, "learner.kind = stacked")
         why = f"{gain} nats a record; for likelihoods and forecasts, alarms rank no better"
         self._choose("learner.kind", "stacked", why, advised=False)
+
+
+def _how_far(records: Sequence[KafkaRecord], field: str) -> tuple[float, float, bool, float] | None:
+    """Return by how much a field is not when records happened: what is less is better.
+
+    That is how far it is from their own times, in milliseconds, how often it goes back, whether it
+    is a number, which may be another quantity, and how late it is. None for a field that lies
+    mostly in the future.
+    """
+    times = TimeReader(field).read(records)
+    known = [(at, r) for at, r in zip(times, records, strict=True) if at is not None]
+    if not known:
+        return None
+    at = np.array([each for each, _ in known], np.float64)
+    off = np.array([each - r.timestamp for each, r in known if r.timestamp is not None])
+    if len(off) and np.median(off) > _AHEAD:
+        return None
+    distance = float(np.median(np.abs(off))) if len(off) else 0.0
+    back = round(float(np.mean(np.diff(at) < 0)), 2)
+    is_numeric = is_number(find(parsed(known[0][1].value), field))
+    return distance, back, is_numeric, float(np.median(at))
 
 
 def _span(times: Sequence[int]) -> float:

@@ -14,6 +14,11 @@ from faust_oslrau.topics.columns import column_of, columns_of
         (["a", "b"] * 50, "category", "2 texts"),
         ([f"id-{i}" for i in range(100)], "ignored", "hardly any text comes again"),
         ([f"2026-01-01T00:00:{i % 60:02}Z" for i in range(100)], "ignored", "times"),
+        ([f"01/May/2026:10:00:{i // 10:02} +0000" for i in range(240)], "ignored", "times"),
+        ([f"Fri, 01 May 2026 10:00:{i // 10:02} GMT" for i in range(240)], "ignored", "times"),
+        ([f"{1_777_593_600 + i / 10:.3f}" for i in range(240)], "ignored", "times"),
+        ([f"May  1 10:00:{i // 10:02}" for i in range(240)], "ignored", "times without a year"),
+        (["1777593600", "1077593600"] * 50, "category", "2 texts"),
         ([True, False] * 50, "category", "true or false"),
         ([1.79e12 + i for i in range(100)], "ignored", "times"),
         (list(range(100)), "ignored", "only grows"),
@@ -59,6 +64,11 @@ def test_times_in_any_order_and_unit_are_those_near_their_records(unit):
     assert (column.kind, column.why, column.is_time) == ("ignored", "times", True)
     (column,) = columns_of([{"at": at} for at in jittery(unit)], times)
     assert column.is_time
+
+
+def test_growing_numbers_in_a_field_that_is_named_so_are_no_times():
+    column = column_of("transaction_id", [1_000_000_000 + 7 * i for i in range(240)])
+    assert (column.kind, column.is_time) == ("ignored", False)
 
 
 def test_numbers_far_from_the_times_of_their_records_are_numbers():

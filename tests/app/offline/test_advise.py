@@ -124,6 +124,30 @@ def test_a_history_pays_where_records_follow_each_other_and_logarithms_where_the
     assert settings.history == ("10",) and settings.transforms == (("size", "log"),)
 
 
+def stamped(ahead, own=True):
+    """Records with times that are so many seconds ahead of when they happened, by name."""
+    records = []
+    for i in range(500):
+        at = 10**9 + i
+        row = {"x": i * i % 7 + 0.5} | {name: at + seconds for name, seconds in ahead.items()}
+        time = 1000 * at if own else None
+        records.append(Record("features", 0, i, time, None, orjson.dumps(row)))
+    return records
+
+
+def advised_time(records):
+    advisor = Advisor(records, Settings(), lambda what: None)
+    advisor._time()
+    return advisor._settings.time
+
+
+def test_of_several_times_the_one_nearest_to_the_records_is_taken_and_none_of_the_future():
+    created, sent, expires = {"created": -3600}, {"sent": -1}, {"an_end": 90_000}
+    assert advised_time(stamped(expires | created | sent)) == "sent"
+    assert advised_time(stamped(expires)) is None
+    assert advised_time(stamped(expires | {"at": 0}, own=False)) == "at"
+
+
 def timed(times, partition=0):
     """Records with these timestamps in milliseconds."""
     rng = np.random.default_rng(5)
