@@ -87,10 +87,13 @@ class Advice(NamedTuple):
         The settings, with those that are advised.
     choices
         Each setting that was looked at.
+    alarms
+        How many records are alarms without the advice, with it, and in both; None without advice.
     """
 
     settings: Settings
     choices: list[Choice]
+    alarms: tuple[int, int, int] | None = None
 
 
 class Advisor:
@@ -123,7 +126,7 @@ class Advisor:
         self._columns = {column.name: column for column in columns}
         early = columns_of([each for each, _ in found[:WARM_UP]])
         self._early = {column.name for column in early if column.kind == Kind.CATEGORY}
-        self._settings, self._given = settings, Settings()
+        self._settings, self._before, self._given = settings, settings, Settings()
         self._told = told
         self._partitions = partitions
         self._choices: list[Choice] = []
@@ -149,7 +152,15 @@ class Advisor:
         if alerts is not None:
             self._alarm_rate(alerts)
         self._learner()
-        return Advice(self._settings, self._choices)
+        return Advice(self._settings, self._choices, self._alarms())
+
+    def _alarms(self) -> tuple[int, int, int] | None:
+        if self._settings == self._before:
+            return None
+        self._told("all of it")
+        found = compare_logs(self._log(self._before), self._log(self._settings))
+        before, after = (int(scores.is_alarm.sum()) for scores in found.scores)
+        return before, after, int(found.group("both").sum())
 
     def _choose(self, name: str, value: Any, why: str, *, advised: bool = True) -> None:
         self._choices.append(Choice(name, value, advised, why))

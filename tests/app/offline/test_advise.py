@@ -1,5 +1,6 @@
 """`faust-oslrau advise`: what fields hold, which settings pay, and a file that can be used."""
 
+import re
 import tomllib
 
 import numpy as np
@@ -56,9 +57,14 @@ def test_kinds_time_entity_and_alarm_rate_are_found_for_a_replay(tmp_path):
     assert settings.alarm_rate == 0.002  # 3 of 1,440 a day
     assert settings.history is None and settings.seasons is None
     text = (tmp_path / "advised.toml").read_text()
+    assert re.search(r"# [0-9]+ alarms without these settings, [0-9]+ with them, [0-9]+ in", text)
     assert "# machine +" in text and "seq: only grows" in text and "history" in text
     assert "trying entity = machine" in result.output
     check_replay(tmp_path)
+    (tmp_path / "default.toml").touch()
+    files = (tmp_path / name for name in ("default.toml", "advised.toml", "log.ndjson"))
+    compared = CliRunner().invoke(main, ["compare", *map(str, files)])
+    assert compared.exit_code == 0 and "alarms in both" in compared.output
 
 
 def check_replay(folder):
