@@ -276,7 +276,7 @@ def _may_name_device(column: Column, contents: Sequence[object]) -> bool:
 
 
 def _is_whole(content: object) -> bool:
-    return is_number(content) and content == math.floor(content)  # type: ignore[arg-type]
+    return isinstance(content, int) or (isinstance(content, float) and content.is_integer())
 
 
 def _grows_within(of: _Pairs, x: NDArray[np.float64]) -> bool:
@@ -294,7 +294,7 @@ def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
 
 
 def _are_codes(name: str, values: NDArray[np.float64]) -> bool:
-    has_gaps = np.ptp(values) + 1 > GAPS * len(values)
+    has_gaps = bool(np.ptp(values) + 1 > GAPS * len(values))
     return _CODE.search(name) is not None or (has_gaps and _LOG_LEVEL.search(name) is not None)
 
 

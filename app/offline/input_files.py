@@ -207,7 +207,7 @@ class CsvInput(_TextInput):
         return names
 
     def _message(
-        self, names: list[str], cells: list[Callable[[str], Any]], row: list[str], line: int
+        self, names: list[str], cells: Sequence[Callable[[str], Any]], row: list[str], line: int
     ) -> InputMessage:
         if len(row) != len(names):
             raise self._wrong(line, f"expected {len(names)} cells as in the header, got {len(row)}")
