@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fields import JsonObject, fields_with, find, is_beyond, is_number, is_text, number_of
-from .times import as_time
+from .times import EARLIEST, as_time
 
 MOST_CONTENTS = 4096
 """Fields of a record that are looked at: one with more is likely a list."""
@@ -22,6 +22,9 @@ FEW = 100
 
 MANY = 20
 """Contents of each value, on average, from which on the values come again."""
+
+MOST_VERSIONS = 12
+"""Different texts of numbers that may be versions or codes, if they come again."""
 
 GAPS = 3
 """Steps of a range for each of its numbers, from which on they are codes and no quantity."""
@@ -44,10 +47,16 @@ send, and there is hardly any other number so large."""
 
 # Steps that may go back, as between partitions, and times that may be far off, as of wrong clocks.
 _MOST_BACK = 0.01
-_EARLIEST = 978_307_200_000
-"""2001 in milliseconds: smaller numbers are hardly ever times."""
 # "id" as a word of its own, at the end of a name such as user.id, user_id or userId
 _IDENTIFIER = re.compile(r"(?:^|[^A-Za-z])[Ii][Dd]$|(?<=[a-z])I[dD]$")
+_WITHOUT_YEAR = re.compile(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d")  # as of syslog
+# Words for codes, as in status, http_status, errorCode or event.type. A level is one of a log only
+# by its own name and with gaps between its values, as a tank has levels, too.
+_CODE = re.compile(
+    r"(?:^|[^A-Za-z])(?i:status|state|code|type|errno|port|zip|mcc)$"
+    r"|(?<=[a-z])(?:Status|State|Code|Type|Errno|Port|Zip|Mcc)$"
+)
+_LOG_LEVEL = re.compile(r"(?:^|\.|log[._]?)level$", re.IGNORECASE)
 
 
 class Kind(StrEnum):
@@ -102,6 +111,11 @@ class Column(NamedTuple):
     is_mixed: bool = False
     numbers: NDArray[np.float64] = np.empty(0)
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has a single value."""
+        return self.n_values == 1 or (len(self.numbers) > 0 and np.ptp(self.numbers) == 0.0)
+
 
 def columns_of(
     documents: Sequence[JsonObject],
@@ -111,7 +125,8 @@ def columns_of(
     """Return the fields that at least a hundredth of the documents have, by name.
 
     ``times`` are those of the documents, in milliseconds, and ``keys`` those of their records.
-    Numbers that only grow for each key, or for each value of a category, are those of a counter.
+    Numbers that only grow for each key, for each value of a category, or for each text or whole
+    number that comes again by turns, are those of a counter.
     """
     found: dict[str, tuple[list[object], list[int]]] = {}
     for i, document in enumerate(documents):
@@ -124,17 +139,15 @@ def columns_of(
         column_of(name, contents, times and [times[i] for i in places])._replace(n=len(places))
         for name, (contents, places) in found.items()
     ]
-    by: list[Sequence[object]] = [] if keys is None else [keys]
-    by += [
-        contents
+    groups = [] if keys is None else [_pairs(keys)]
+    groups += [
+        _pairs(contents)
         for column, (contents, _) in zip(columns, found.values(), strict=True)
-        if column.kind == Kind.CATEGORY and len(contents) == len(documents)
+        if len(contents) == len(documents) and _may_name_device(column, contents)
     ]
     return [
         Column(column.name, Kind.IGNORED, "only grows for each of several")
-        if any(
-            len(each) == len(column.numbers) and _grows_within(each, column.numbers) for each in by
-        )
+        if any(of.n == len(column.numbers) and _grows_within(of, column.numbers) for of in groups)
         else column
         for column in columns
     ]
@@ -147,6 +160,8 @@ def column_of(
 
     ``times`` are those of their records, in milliseconds.
     """
+    if times is not None and _are_near(contents, times):
+        return Column(name, Kind.IGNORED, "times", is_time=True)
     if 2 * sum(map(is_text, contents)) > len(contents):
         return _of_texts(name, [content for content in contents if isinstance(content, str)])
     if 2 * sum(isinstance(content, bool) for content in contents) > len(contents):
@@ -155,23 +170,31 @@ def column_of(
     numbers = [content for content in contents if is_number(content)]
     if 2 * len(numbers) <= len(contents):
         return Column(name, Kind.IGNORED, "hardly any number or text")
-    if times is not None and _are_near(contents, times):
-        return Column(name, Kind.IGNORED, "times", is_time=True)
     column = _of_numbers(name, np.array(numbers, np.float64))
     n_others = len(contents) - len(numbers)
     return column._replace(is_mixed=n_others * FEW >= len(contents) > len(numbers))
 
 
 def _of_texts(name: str, texts: Sequence[str]) -> Column:
-    if _are_times(texts):
-        return Column(name, Kind.IGNORED, "times", is_time=True)
     numbers = [number for text in texts if (number := number_of(text)) is not None]
-    if len(numbers) == len(texts) and any("." in text for text in texts):  # else they may be codes
-        return Column(name, Kind.NUMBER, "numbers as text", numbers=np.array(numbers))
+    are_numbers = len(numbers) == len(texts)
+    if _are_times(texts) and (not are_numbers or _rises(np.array(numbers))):
+        return Column(name, Kind.IGNORED, "times", is_time=True)
+    if all(map(_WITHOUT_YEAR.match, texts)):
+        return Column(name, Kind.IGNORED, "times without a year")
     counts = np.unique(texts, return_counts=True)[1]
-    if 2 * len(counts) > len(texts):
+    are_few = len(counts) <= MOST_VERSIONS and len(counts) * MANY <= len(texts)
+    # Without a point they may be codes, and a few are those of versions, such as "3.11".
+    if are_numbers and any("." in text for text in texts) and not are_few:
+        return Column(name, Kind.NUMBER, "numbers as text", numbers=np.array(numbers))
+    if not _come_again(counts):
         return Column(name, Kind.IGNORED, "hardly any text comes again")
     return _category(name, f"{len(counts):,} texts", counts, is_plain=True)
+
+
+def _come_again(counts: NDArray[np.int64]) -> bool:
+    """Tell whether contents with these ``counts`` come twice on average."""
+    return bool(2 * len(counts) <= counts.sum())
 
 
 def _category(name: str, why: str, counts: NDArray[np.int64], *, is_plain: bool) -> Column:
@@ -185,17 +208,20 @@ def _category(name: str, why: str, counts: NDArray[np.int64], *, is_plain: bool)
 
 def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     before, after = x[:-1], x[1:]
-    rises = len(x) > MANY and np.mean(after < before) <= _MOST_BACK
-    if rises and _are_times(x.tolist()):
+    rises = _rises(x)
+    if rises and _are_times(x.tolist()) and not _IDENTIFIER.search(name):
         return Column(name, Kind.IGNORED, "times", is_time=True)
-    if rises and _grows(before, after):
-        return Column(name, Kind.IGNORED, "only grows")
     values, counts = np.unique(x, return_counts=True)
+    # Devices that are asked by turns have numbers that grow nearly always, and come again.
+    if rises and _grows(before, after) and not _come_again(counts):
+        return Column(name, Kind.IGNORED, "only grows")
     comes_again, whole = len(values) * MANY <= len(x), bool((values == np.floor(values)).all())
     if whole and _IDENTIFIER.search(name):
         if comes_again:
             return _category(name, f"{len(values):,} identifiers", counts, is_plain=False)
         return Column(name, Kind.IGNORED, "identifiers, by their name")
+    if whole and _are_codes(name, values) and _come_again(counts):
+        return _category(name, "codes, by their name", counts, is_plain=False)
     if comes_again:
         if len(values) == 2 and len(x) >= SURE:
             return _category(name, "two different numbers", counts, is_plain=False)
@@ -207,18 +233,55 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     return Column(name, Kind.NUMBER, "a number", is_plain=True, numbers=x)
 
 
+def _rises(x: NDArray[np.float64]) -> bool:
+    return len(x) > MANY and bool(np.mean(x[1:] < x[:-1]) <= _MOST_BACK)
+
+
 def _grows(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
     return bool(np.mean(after > before) >= 1 - 2 * _MOST_BACK)
 
 
-def _grows_within(group: Sequence[object], x: NDArray[np.float64]) -> bool:
-    """Tell whether numbers (n,) only grow within a ``group``, such as those of one device."""
-    number: dict[str, int] = {}
-    of = np.array([number.setdefault(str(each), len(number)) for each in group])
+class _Pairs(NamedTuple):
+    """Records that follow each other of the same device: the former ones and the latter ones (m,).
+
+    ``n`` are all records.
+    """
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    n: int
+
+
+def _pairs(group: Sequence[object]) -> _Pairs:
+    of = _numbered(group)
     order = np.argsort(of, kind="stable")
     alike = np.diff(of[order]) == 0
-    before, after = x[order][:-1][alike], x[order][1:][alike]
-    return len(before) >= MANY and _grows(before, after)
+    return _Pairs(order[:-1][alike], order[1:][alike], len(of))
+
+
+def _numbered(group: Sequence[object]) -> NDArray[np.int64]:
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(str(each), len(number)) for each in group], np.int64)
+
+
+def _may_name_device(column: Column, contents: Sequence[object]) -> bool:
+    """Tell whether contents may be those of devices: texts or whole numbers that come by turns."""
+    if column.kind == Kind.CATEGORY:
+        return True
+    if column.is_time or not all(is_text(each) or _is_whole(each) for each in contents):
+        return False
+    of = _numbered(contents)
+    n_runs = 1 + np.count_nonzero(np.diff(of))
+    return bool(n_runs - (of.max() + 1) >= MANY)
+
+
+def _is_whole(content: object) -> bool:
+    return isinstance(content, int) or (isinstance(content, float) and content.is_integer())
+
+
+def _grows_within(of: _Pairs, x: NDArray[np.float64]) -> bool:
+    """Tell whether numbers (n,) only grow for each of several."""
+    return len(of.before) >= MANY and _grows(x[of.before], x[of.after])
 
 
 def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
@@ -228,6 +291,11 @@ def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
     mean = np.average(values, weights=counts)
     variance = np.average((values - mean) ** 2, weights=counts)
     return bool(variance <= DISPERSION * mean and counts.max() <= COMMONEST * counts.sum())
+
+
+def _are_codes(name: str, values: NDArray[np.float64]) -> bool:
+    has_gaps = bool(np.ptp(values) + 1 > GAPS * len(values))
+    return _CODE.search(name) is not None or (has_gaps and _LOG_LEVEL.search(name) is not None)
 
 
 def _steps(values: NDArray[np.float64]) -> int:
@@ -241,7 +309,7 @@ def _steps(values: NDArray[np.float64]) -> int:
 
 
 def _are_times(contents: Sequence[str] | Sequence[float]) -> bool:
-    return all((as_time(content) or 0) >= _EARLIEST for content in contents)
+    return all((as_time(content) or 0) >= EARLIEST for content in contents)
 
 
 def _are_near(contents: Sequence[object], times: Sequence[int | None]) -> bool:
@@ -249,7 +317,7 @@ def _are_near(contents: Sequence[object], times: Sequence[int | None]) -> bool:
     found = [
         (as_time(content) or 0, time or 0) for content, time in zip(contents, times, strict=True)
     ]
-    n_near = sum(at >= _EARLIEST and abs(at - time) <= NEAR for at, time in found)
+    n_near = sum(at >= EARLIEST and abs(at - time) <= NEAR for at, time in found)
     return n_near >= (1 - _MOST_BACK) * len(contents)
 
 

@@ -22,7 +22,8 @@ _HALF = SAMPLES // 2
 # Fields that are remembered; the names of some may be values.
 _MOST_FIELDS = 1024
 _LONGEST_NAME = 256
-# Numbers whose level and spread grow by about one factor, at least so large, have another unit.
+# Numbers whose level, spread and quartiles grow by about one factor, at least so large, are of
+# another unit.
 _LEAST_FACTOR = 8.0
 _ALIKE = 2.0
 _FEWEST_NUMBERS = 10
@@ -212,11 +213,21 @@ def _is_same_level(a: float, b: float) -> bool:
 
 
 def common_factor(before: Quartiles, now: Quartiles) -> float | None:
-    """Return the factor by which level and spread grew or shrank; None without a large one."""
+    """Return the factor by which level and both quartiles grew or shrank; None without a large one.
+
+    The median alone jumps where a field has several levels, such as those of services.
+    """
     level, spread = before[1], before[2] - before[0]
     if level == 0 or spread == 0:
         return None
-    factor, spread_factor = now[1] / level, (now[2] - now[0]) / spread
+    factor = now[1] / level
     is_large = factor >= _LEAST_FACTOR or 0 < factor <= 1 / _LEAST_FACTOR
-    is_common = factor <= _ALIKE * spread_factor and spread_factor <= _ALIKE * factor
-    return factor if is_large and is_common and math.isfinite(factor) else None
+    if not is_large or not math.isfinite(factor):
+        return None
+    expected = [factor * of for of in (before[0], before[2], spread)]
+    found = [now[0], now[2], now[2] - now[0]]
+    return factor if all(map(_are_alike, expected, found)) else None
+
+
+def _are_alike(a: float, b: float) -> bool:
+    return a == b or (b != 0 and 1 / _ALIKE <= a / b <= _ALIKE)

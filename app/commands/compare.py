@@ -16,7 +16,7 @@ from faust_oslrau.app.offline.command_line import (
     warn_of_empty_fields,
     warn_of_missing_times,
 )
-from faust_oslrau.app.offline.comparison import check_fields, compare_logs
+from faust_oslrau.app.offline.comparison import compare_logs, differing_fields
 from faust_oslrau.app.offline.plots import check_plot, plot_comparison
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.scored_log import ScoredLog
@@ -47,7 +47,7 @@ def compare(
 ) -> None:
     """Score FILEs, or a topic without them, under the settings A.toml and B.toml.
 
-    Both must choose the same fields. Several files are one log.
+    Log-likelihoods are those of the same fields only. Several files are one log.
     """
     if plot is not None:
         check_plot(plot)
@@ -61,17 +61,21 @@ def compare(
         ScoredLog(str(path), own, log.schemas, tell)
         for path, own in zip((a, b), settings, strict=True)
     )
+    differences: dict[int, str] = {}
 
     def process(records: Sequence[KafkaRecord]) -> None:
         log_a.process(records)
         log_b.process(records)
-        check_fields(log_a, log_b, records)
+        if (told := differing_fields(log_a, log_b, records)) is not None:
+            differences[records[0].partition] = told
 
     with progress("scored twice") as report:
         log.read(process, report)
     for each in (log_a, log_b):
         warn_of_empty_fields(each.name, each.empty_fields)
-    found = compare_logs(log_a, log_b)
+    for difference in differences.values():
+        click.echo(difference, err=True)
+    found = compare_logs(log_a, log_b, same_fields=not differences)
     click.echo(orjson.dumps(found.as_dict()) if as_json else comparison_text(found))
     if plot is not None:
         plot_comparison(found, plot)

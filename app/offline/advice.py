@@ -11,9 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner.categories.values import MOST_SLOTS, MOST_VALUES
+from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
 from faust_oslrau.topics.columns import MANY, NUMERIC, Column, columns_of
 from faust_oslrau.topics.documents import parsed
+from faust_oslrau.topics.fields import find, is_number
 
 from .comparison import compare_logs
 from .quality import mean_of_best
@@ -40,6 +43,8 @@ HISTORY = ("10",)
 SEASON_DAYS = 6
 
 _DAY = 86_400_000
+# Milliseconds by which clocks may be ahead.
+_AHEAD = 60_000
 # The lowest hundredth of either log does not count: a few faults would outweigh all else.
 _LOWEST = 0.01
 _STRETCHES = 20
@@ -82,10 +87,13 @@ class Advice(NamedTuple):
         The settings, with those that are advised.
     choices
         Each setting that was looked at.
+    alarms
+        How many records are alarms without the advice, with it, and in both; None without advice.
     """
 
     settings: Settings
     choices: list[Choice]
+    alarms: tuple[int, int, int] | None = None
 
 
 class Advisor:
@@ -116,12 +124,14 @@ class Advisor:
             [each for each, _ in found], [r.timestamp for _, r in found], [r.key for _, r in found]
         )
         self._columns = {column.name: column for column in columns}
-        self._settings, self._given = settings, Settings()
+        early = columns_of([each for each, _ in found[:WARM_UP]])
+        self._early = {column.name for column in early if column.kind == Kind.CATEGORY}
+        self._settings, self._before, self._given = settings, settings, Settings()
         self._told = told
         self._partitions = partitions
         self._choices: list[Choice] = []
         numbers = sum(column.kind in NUMERIC for column in self._columns.values())
-        self._least = LEAST_GAIN * numbers
+        self._least = LEAST_GAIN * max(numbers, 1)
         self._logs: dict[Settings, ScoredLog] = {}
 
     def advise(self, alerts: float | None = None) -> Advice:
@@ -142,7 +152,15 @@ class Advisor:
         if alerts is not None:
             self._alarm_rate(alerts)
         self._learner()
-        return Advice(self._settings, self._choices)
+        return Advice(self._settings, self._choices, self._alarms())
+
+    def _alarms(self) -> tuple[int, int, int] | None:
+        if self._settings == self._before:
+            return None
+        self._told("all of it")
+        found = compare_logs(self._log(self._before), self._log(self._settings))
+        before, after = (int(scores.is_alarm.sum()) for scores in found.scores)
+        return before, after, int(found.group("both").sum())
 
     def _choose(self, name: str, value: Any, why: str, *, advised: bool = True) -> None:
         self._choices.append(Choice(name, value, advised, why))
@@ -191,24 +209,26 @@ class Advisor:
             self._choose("source_topics", (topic,), "the records are its")
 
     def _time(self) -> None:
-        names = [column.name for column in self._others() if column.is_time]
-        if names:
-            self._choose("time", names[0], "its contents are times")
+        found = [column.name for column in self._others() if column.is_time]
+        far = {name: how for name in found if (how := _how_far(self._records, name)) is not None}
+        if far:
+            self._choose("time", min(far, key=far.__getitem__), "its contents are times")
 
     def _kinds(self) -> None:
         """Say what fields are that no single content shows."""
-        features = [column for column in self._features() if column.name != self._settings.time]
-        has_numbers = any(column.kind in NUMERIC for column in features)
-        named = tuple(column.name for column in features if column.kind == Kind.CATEGORY)
-        if named and not has_numbers and self._settings.chosen_fields is None:
-            self._choose("features", named, "no field is a number")
         kinds = {
-            column.name: column.kind.value for column in features
-            if not (column.is_plain and has_numbers)
+            column.name: column.kind.value for column in self._features()
+            if column.name != self._settings.time
+            and (not column.is_plain or self._comes_late(column))
         }  # fmt: skip
         if kinds:
             why = "; ".join(f"{name}: {self._columns[name].why}" for name in kinds)
             self._choose("kinds", tuple(kinds.items()), why)
+
+    def _comes_late(self, column: Column) -> bool:
+        """Tell whether the first records, which choose, do not show that texts are a category."""
+        is_one = column.kind == Kind.CATEGORY and column.may_name_entity
+        return is_one and column.name not in self._early and column.n_values <= MOST_VALUES
 
     def _entity(self) -> None:
         """Try what may name entities; take what pays most."""
@@ -245,8 +265,17 @@ class Advisor:
         category, ignored = (
             self._likelihood(self._with_kind(name, kind)) for kind in (Kind.CATEGORY, Kind.IGNORED)
         )
-        # Less the category itself, whose log-probability counts as well.
-        return category - ignored + self._columns[name].entropy > gain.nats + self._least
+        # Less the category itself, whose log-probability counts as well. A value that is not told
+        # apart costs nothing.
+        column = self._columns[name]
+        cost = column.entropy if column.n_values <= self._told_apart() else 0.0
+        return category - ignored + cost > gain.nats + self._least
+
+    def _told_apart(self) -> int:
+        """Return how many values of a category the learner tells apart."""
+        kinds = {c.name: c.kind.value for c in self._columns.values()} | dict(self._settings.kinds)
+        n_categories = sum(kind == Kind.CATEGORY for kind in kinds.values())
+        return min(MOST_VALUES, MOST_SLOTS // max(n_categories, 1))
 
     def _with_kind(self, name: str, kind: Kind) -> Settings:
         if name == KEY or self._settings.chosen_fields is not None:
@@ -311,6 +340,27 @@ class Advisor:
         gain = self._gain(self._settings, stacked, "learner.kind = stacked")
         why = f"{gain} nats a record; for likelihoods and forecasts, alarms rank no better"
         self._choose("learner.kind", "stacked", why, advised=False)
+
+
+def _how_far(records: Sequence[KafkaRecord], field: str) -> tuple[float, float, bool, float] | None:
+    """Return by how much a field is not when records happened: what is less is better.
+
+    That is how far it is from their own times, in milliseconds, how often it goes back, whether it
+    is a number, which may be another quantity, and how late it is. None for a field that lies
+    mostly in the future.
+    """
+    times = TimeReader(field).read(records)
+    known = [(at, r) for at, r in zip(times, records, strict=True) if at is not None]
+    if not known:
+        return None
+    at = np.array([each for each, _ in known], np.float64)
+    off = np.array([each - r.timestamp for each, r in known if r.timestamp is not None])
+    if len(off) and np.median(off) > _AHEAD:
+        return None
+    distance = float(np.median(np.abs(off))) if len(off) else 0.0
+    back = round(float(np.mean(np.diff(at) < 0)), 2)
+    is_numeric = is_number(find(parsed(known[0][1].value), field))
+    return distance, back, is_numeric, float(np.median(at))
 
 
 def _span(times: Sequence[int]) -> float:

@@ -27,6 +27,11 @@ def advised_file(advice: Advice, records: int, source: str) -> str:
     ]
     taken = [choice for choice in advice.choices if choice.is_advised]
     left = [choice for choice in advice.choices if not choice.is_advised]
+    if advice.alarms is not None:
+        before, after, both = advice.alarms
+        head.append(
+            f"{before:,} alarms without these settings, {after:,} with them, {both:,} in both."
+        )
     blocks = [_comment(head), *map(_setting, taken)]
     if not taken:
         blocks.append(_comment(["The defaults are right."]))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.app.errors import OslrauError, SettingsError
+from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.pipeline import scoring_settings
 from faust_oslrau.app.settings import short
 from faust_oslrau.learner.stream import WARM_UP
@@ -154,8 +154,10 @@ class Comparison:
         }
 
 
-def compare_logs(a: ScoredLog, b: ScoredLog) -> Comparison:
+def compare_logs(a: ScoredLog, b: ScoredLog, *, same_fields: bool = True) -> Comparison:
     """Compare the same log as scored under two sets of settings.
+
+    Log-likelihoods are NaN unless both have the `same_fields`: others are not comparable.
 
     Raises
     ------
@@ -171,13 +173,14 @@ def compare_logs(a: ScoredLog, b: ScoredLog) -> Comparison:
             f"got {a.scored:,} and {b.scored:,} scored records"
             f"{rejection_told(a.first_rejection or b.first_rejection)}"
         )
+    scores_a, scores_b = (Scores.joined([pair[i] for pair in common.values()]) for i in (0, 1))
+    if not same_fields:
+        nothing = np.full(sum(counts), np.nan)
+        scores_a, scores_b = (replace(s, log_likelihood=nothing) for s in (scores_a, scores_b))
     return Comparison(
         logs=(a, b),
         partition=np.repeat(np.array(list(common), np.int64), counts),
-        scores=(
-            Scores.joined([pair[0] for pair in common.values()]),
-            Scores.joined([pair[1] for pair in common.values()]),
-        ),
+        scores=(scores_a, scores_b),
     )
 
 
@@ -186,20 +189,11 @@ def _common(a: Scores, b: Scores) -> tuple[Scores, Scores]:
     return a.take(in_a), b.take(in_b)
 
 
-def check_fields(a: ScoredLog, b: ScoredLog, records: Sequence[KafkaRecord]) -> None:
-    """Refuse settings that score different fields of the partition of these records.
-
-    Raises
-    ------
-    SettingsError
-        Log-likelihoods of different fields cannot be compared.
-    """
+def differing_fields(a: ScoredLog, b: ScoredLog, records: Sequence[KafkaRecord]) -> str | None:
+    """Tell which fields of the partition of these records only one of the settings scores."""
     ours, theirs = a.fields(records), b.fields(records)
     if ours is None or theirs is None or set(ours) == set(theirs):
-        return
+        return None
     only = [(log, sorted(set(x) - set(y))) for log, x, y in ((a, ours, theirs), (b, theirs, ours))]
     told = [f"only {log.name} has {short(', '.join(names))}" for log, names in only if names]
-    raise SettingsError(
-        f"partition {records[0].partition}: expected both settings to choose the same fields, "
-        f"{', '.join(told)}"
-    )
+    return f"partition {records[0].partition}: {', '.join(told)}; log-likelihoods do not compare"

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 from zipfile import BadZipFile
@@ -22,7 +23,7 @@ from faust_oslrau.app.errors import OslrauError
 # Rows read at once: enough for fast reading, few enough for little memory.
 _BLOCK = 1024
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-# Numbers that JSON does not allow: +1, 007, .5, 1.
+# Numbers that JSON does not allow: +1, 007.5, .5, 1.
 _OTHER_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # Words of pandas and NumPy, of spreadsheets and of JSON, in capitals or not.
 _WORDS = {"": None, "nan": None, "true": True, "false": False}
@@ -154,7 +155,10 @@ class NdjsonInput(_TextInput):
 
 
 class CsvInput(_TextInput):
-    """One object for each line after the header; an empty cell is null, as is NaN."""
+    """One object for each line after the header; an empty cell is null, as is NaN.
+
+    A column of codes, such as 05, has texts.
+    """
 
     def __iter__(self) -> Iterator[InputMessage]:
         """Read the file from its beginning."""
@@ -163,9 +167,13 @@ class CsvInput(_TextInput):
             rows = csv.reader(self._text_lines(file))
             try:
                 names = self._header([name.strip() for name in next(rows, [])])
-                for row in rows:
-                    if row:  # the reader returns a blank line as an empty row
-                        yield self._message(names, row, rows.line_num)
+                # The reader returns a blank line as an empty row.
+                filled = ((row, rows.line_num, self._position) for row in rows if row)
+                first = list(islice(filled, _BLOCK))
+                codes = {i for row, *_ in first for i, cell in enumerate(row) if _is_code(cell)}
+                cells = [_text_cell if i in codes else _cell for i in range(len(names))]
+                for row, line, self._position in chain(first, filled):
+                    yield self._message(names, cells, row, line)
             except csv.Error as error:
                 alone = "expected lines that end with a line feed, got carriage returns alone"
                 what = alone if "new-line" in str(error) else str(error)
@@ -198,10 +206,13 @@ class CsvInput(_TextInput):
         _check_key(self._path, self._key, names)
         return names
 
-    def _message(self, names: list[str], row: list[str], line: int) -> InputMessage:
+    def _message(
+        self, names: list[str], cells: Sequence[Callable[[str], Any]], row: list[str], line: int
+    ) -> InputMessage:
         if len(row) != len(names):
             raise self._wrong(line, f"expected {len(names)} cells as in the header, got {len(row)}")
-        document = dict(zip(names, map(_cell, row), strict=True))
+        found = (read(cell) for read, cell in zip(cells, row, strict=True))
+        document = dict(zip(names, found, strict=True))
         key = row[names.index(self._key)].encode() if self._key is not None else None
         return InputMessage(key or None, orjson.dumps(document))
 
@@ -320,6 +331,17 @@ def _cell(text: str) -> Any:
     if _OTHER_NUMBER.fullmatch(bare):
         return _exact(float(bare))
     return text
+
+
+def _is_code(text: str) -> bool:
+    """Tell whether a cell is a whole number with a zero before it, as codes have."""
+    bare = text.strip()
+    return len(bare) > 1 and bare[0] == "0" and bare.isdecimal()
+
+
+def _text_cell(text: str) -> str | None:
+    """Return the text of a cell of codes, which would be no longer themselves as numbers."""
+    return None if text.strip().lower() in ("", "nan") else text.strip()
 
 
 def _exact(content: Any) -> Any:

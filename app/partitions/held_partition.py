@@ -316,7 +316,9 @@ class HeldPartition(PartitionQueries):
     def _succeed(self, record: KafkaRecord) -> None:
         """Let the successor take over with the next record if it is time."""
         successor, offset = self.successor, record.offset
-        if successor is None or not successor.takes_over(self.next_offset - 1, offset):
+        if successor is None:
+            return
+        if not successor.takes_over(self.pipeline, self.next_offset - 1, offset):
             return
         self._told = successor.events(self.pipeline, record)
         self.pipeline, self.start = successor.pipeline, successor.start

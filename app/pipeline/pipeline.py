@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Self, cast
+from typing import NamedTuple, Self, cast
 
 from msgspec import to_builtins
 
@@ -49,6 +49,24 @@ from .snapshot import (
 # Texts of categories that are remembered at a time; those that messages may name stay.
 _MOST_TEXTS = 10_000
 _KEY_TOLD = "the message's key"
+
+
+class Known(NamedTuple):
+    """How much a pipeline knows of its entities and of the days of its seasons.
+
+    Attributes
+    ----------
+    entity, time
+        The settings that say which entities and days these are.
+    entities, days
+        How many they are: entities whose usual values are known, and whole days, None without
+        seasons.
+    """
+
+    entity: str | None
+    time: str | None
+    entities: int
+    days: int | None
 
 
 class PartitionPipeline:
@@ -230,6 +248,14 @@ class PartitionPipeline:
         if self._reader.first is not None:
             return len(self._reader.first.records)
         return self.scorer.n_records if self.scorer else 0
+
+    @property
+    def known(self) -> Known:
+        """How much of entities and days is known."""
+        entities = self.scorer.n_entities if self.scorer else 0
+        seasons = self.scorer._state.seasons if self.scorer else None
+        days = None if seasons is None else len(seasons._days.dates)
+        return Known(self._settings.entity, self._settings.time, entities, days)
 
     @property
     def open_incidents(self) -> list[Incident]:

@@ -25,6 +25,15 @@ from .snapshot import (
 TAKES_OVER_AFTER = RECENT + SETTLED
 """Records that a successor has to learn: its reference set is full, of settled scores."""
 
+MOST_DAYS = 14
+"""Whole days that a successor with seasons has to learn, if as many are known."""
+
+SHARE = 0.9
+"""Of the known entities, those that a successor has to know."""
+
+MOST_RECORDS = 10 * TAKES_OVER_AFTER
+"""Records after which it waits for no more entities: some never come again."""
+
 BLOCK = 1024
 """Offsets between two at which a successor may take over, whatever records are read together."""
 
@@ -65,10 +74,24 @@ class Successor:
         records = [record for record in records if record.offset >= self.start]
         return self.pipeline.process(records) if records else None
 
-    def takes_over(self, last: int, offset: int) -> bool:
-        """Return whether it takes over at an offset, after that of the `last` record."""
+    def takes_over(self, former: PartitionPipeline, last: int, offset: int) -> bool:
+        """Return whether it follows at an offset, after that of the `last` record."""
         has_read = last >= self.start
-        return has_read and self.records_left == 0 and last // BLOCK != offset // BLOCK
+        is_due = has_read and self.records_left == 0 and last // BLOCK != offset // BLOCK
+        return is_due and self._knows_enough(former)
+
+    def _knows_enough(self, former: PartitionPipeline) -> bool:
+        """Tell whether it knows as much as the former one of the same entities and days.
+
+        Both see the same days, so that it waits for no more than `MOST_DAYS` of them.
+        """
+        ours, theirs = self.pipeline.known, former.known
+        if ours.time == theirs.time and ours.days is not None and theirs.days is not None:
+            known_before = theirs.days - ours.days  # as it began
+            if ours.days < min(known_before, MOST_DAYS):
+                return False
+        is_late = self.pipeline.n_records >= MOST_RECORDS
+        return is_late or ours.entity != theirs.entity or ours.entities >= SHARE * theirs.entities
 
     def events(self, former: PartitionPipeline, record: KafkaRecord) -> list[OutMessage]:
         """Return what is told as it takes over: incidents of both pipelines, with that record."""

@@ -14,6 +14,11 @@ from faust_oslrau.topics.columns import column_of, columns_of
         (["a", "b"] * 50, "category", "2 texts"),
         ([f"id-{i}" for i in range(100)], "ignored", "hardly any text comes again"),
         ([f"2026-01-01T00:00:{i % 60:02}Z" for i in range(100)], "ignored", "times"),
+        ([f"01/May/2026:10:00:{i // 10:02} +0000" for i in range(240)], "ignored", "times"),
+        ([f"Fri, 01 May 2026 10:00:{i // 10:02} GMT" for i in range(240)], "ignored", "times"),
+        ([f"{1_777_593_600 + i / 10:.3f}" for i in range(240)], "ignored", "times"),
+        ([f"May  1 10:00:{i // 10:02}" for i in range(240)], "ignored", "times without a year"),
+        (["1777593600", "1077593600"] * 50, "category", "2 texts"),
         ([True, False] * 50, "category", "true or false"),
         ([1.79e12 + i for i in range(100)], "ignored", "times"),
         (list(range(100)), "ignored", "only grows"),
@@ -31,7 +36,10 @@ from faust_oslrau.topics.columns import column_of, columns_of
         ([0.5, 100.25, 7.125] * 50, "number", "a number"),
         ([3] * 100, "number", "a number"),
         (np.random.default_rng(3).integers(10**6, size=200).tolist(), "number", "a number"),
-        (["20.31", "19.5"] * 50, "number", "numbers as text"),
+        ([f"{i % 40}.5" for i in range(900)], "number", "numbers as text"),
+        (["20.31", "19.5"], "number", "numbers as text"),
+        (["3.11", "3.12", "3.9"] * 50, "category", "3 texts"),
+        (["00", "05", "00"] * 50, "category", "2 texts"),
     ],
 )
 def test_what_a_field_holds(contents, kind, why):
@@ -58,6 +66,11 @@ def test_times_in_any_order_and_unit_are_those_near_their_records(unit):
     assert column.is_time
 
 
+def test_growing_numbers_in_a_field_that_is_named_so_are_no_times():
+    column = column_of("transaction_id", [1_000_000_000 + 7 * i for i in range(240)])
+    assert (column.kind, column.is_time) == ("ignored", False)
+
+
 def test_numbers_far_from_the_times_of_their_records_are_numbers():
     times = [START + 1000 * i for i in range(240)]
     for contents in (jittery(1, days=400), [5, 7, 3000] * 80, [1.5 * START] * 120 + [3] * 120):
@@ -81,7 +94,7 @@ def test_fields_of_few_records_do_not_count():
     assert [column.name for column in columns_of(values)] == ["x"]
 
 
-@pytest.mark.parametrize("named_by", ["field", "key"])
+@pytest.mark.parametrize("named_by", ["field", "number", "key"])
 def test_counters_of_several_devices_by_turns_are_left_out(named_by):
     rng = np.random.default_rng(3)
     device, level = rng.integers(20, size=240), rng.integers(10**6, size=20)
@@ -91,14 +104,40 @@ def test_counters_of_several_devices_by_turns_are_left_out(named_by):
         for k, n, x in zip(device, seen, rng.normal(size=240), strict=True)
     ]
     names = [f"device-{k}" for k in device]
-    if named_by == "field":
-        rows = [{"device": name} | row for name, row in zip(names, rows, strict=True)]
+    if named_by != "key":
+        of = names if named_by == "field" else (1000 + 7 * device).tolist()
+        rows = [{"device": each} | row for each, row in zip(of, rows, strict=True)]
         columns = columns_of(rows)
     else:
         columns = columns_of(rows, keys=[name.encode() for name in names])
     why = {column.name: column.why for column in columns}
     assert why["seq"] == "only grows for each of several"
     assert why["x"] == why["load"] == "a number"
+
+
+@pytest.mark.parametrize("prefix", ["m-", 1000])
+def test_counters_of_devices_of_which_few_come_again_are_left_out(prefix):
+    of, total = np.random.default_rng(4).integers(300, size=240), np.arange(240)
+    rows = [
+        {"meter": prefix + (str(k) if prefix == "m-" else int(k)), "kwh": 1000.5 * int(k % 7) + n}
+        for k, n in zip(of, total.tolist(), strict=True)
+    ]
+    why = {column.name: column.why for column in columns_of(rows)}
+    assert why["kwh"] == "only grows for each of several"
+
+
+def test_identifiers_of_devices_that_are_asked_by_turns_are_a_category():
+    rows = [
+        {"meter_id": 1000 + i % 300, "total": 50 * (7 * i % 300) + i // 300} for i in range(6000)
+    ]
+    meter, total = columns_of(rows)
+    assert (meter.kind, meter.may_name_entity) == ("category", True)
+    assert total.why == "only grows for each of several"
+
+
+def test_numbers_that_grow_within_each_cycle_are_no_counters():
+    rows = [{"cycle": i // 24, "angle": 15.0 * (i % 24) + 0.1} for i in range(480)]
+    assert {column.name: column.kind for column in columns_of(rows)}["angle"] == "number"
 
 
 @pytest.mark.parametrize("name", ["id", "user.id", "user_id", "userId", "userID", "ID", "order-Id"])
@@ -113,3 +152,29 @@ def test_whole_numbers_in_a_field_that_is_named_so_are_identifiers(name):
 def test_other_names_with_these_letters_are_no_identifiers(name):
     x = np.random.default_rng(0).integers(1000, size=240).tolist()
     assert column_of(name, x).kind == "number"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("status", [200, 500]), ("http.status", [200, 201, 204]), ("http_status", [200, 400, 500]),
+        ("statusCode", [200]), ("exit_code", [0, 1, 137]), ("errorCode", [0, 17, 404]),
+        ("grpc-code", list(range(17))), ("TYPE", [1, 2, 3]), ("eventType", [-1, 4]),
+        ("mcc", list(range(4000, 6000, 100))), ("log.level", [30, 40, 50]), ("logLevel", [0, 20]),
+    ],
+)  # fmt: skip
+def test_whole_numbers_in_a_field_that_is_named_so_are_codes(name, values):
+    x = np.random.default_rng(0).choice(values, size=240).tolist()
+    assert column_of(name, x).kind == "category"
+    assert column_of(name, [each + 0.5 for each in x]).kind == "number"
+
+
+@pytest.mark.parametrize("name", ["export", "prototype", "decoded", "level", "battery_level"])
+def test_other_names_with_these_words_are_no_codes(name):
+    x = np.random.default_rng(0).integers(21, size=5000).tolist()
+    assert column_of(name, x).kind == "count"
+
+
+def test_codes_that_hardly_come_again_are_numbers():
+    x = np.random.default_rng(0).integers(30_000, size=240).tolist()
+    assert column_of("port", x).kind == "number"

@@ -88,18 +88,55 @@ def test_of_too_many_fields_of_all_records_the_first_names_are_taken():
     assert "s0016 (too many)" in found.left_out and "z9 (too many)" in found.left_out
 
 
-def test_a_record_needs_a_number_that_may_be_chosen():
+def test_of_too_many_categories_those_that_are_named_come_first_and_constant_ones_last():
+    constant = {f"a{i}": "v1" for i in range(MAX_CATEGORIES)}
+    values = [
+        json.dumps(constant | {"x": 0.5 + i, "type": "ab"[i % 2], "zone": "x"}).encode()
+        for i in range(40)
+    ]
+    kinds = {"zone": "category"}
+    found = choice(kinds).choose(values)
+    assert {"type", "zone"} < {*found.categories} and len(found.categories) == MAX_CATEGORIES
+    kinds |= dict.fromkeys(constant, "category")
+    assert {*choice(kinds).choose(values).categories} == {*kinds}
+
+
+def test_a_named_field_is_chosen_however_few_records_have_it():
+    rare = {"kind": "x", "load": 1.5}
+    values = [
+        json.dumps({"x": i % 7 + 0.5} | (rare if i == 7 else {})).encode() for i in range(240)
+    ]
+    found = choice({"kind": "category", "load": "number"}).choose(values)
+    assert (found.numbers, found.categories, found.sparse) == (("load", "x"), ("kind",), ())
+
+
+def test_a_record_needs_a_number_or_a_text_that_may_be_chosen():
     assert choice().rejection(None).reason == Reason.NO_VALUE
-    for document in ({}, {"s": "x"}, {"a": [1]}):
+    for document in ({}, {"a": [1]}, {"a": None}):
         assert rejection(document).reason == Reason.NO_FEATURES
-    for kind in ("ignored", "category"):
-        assert rejection({"a": 1}, {"a": kind}).reason == Reason.NO_FEATURES
+    for document in ({"a": 1}, {"a": "x"}):
+        assert rejection(document) is None
+        assert rejection(document, {"a": "category"}) is None
+        assert rejection(document, {"a": "ignored"}).reason == Reason.NO_FEATURES
     assert rejection({"a": "1.5"}, {"a": "number"}) is None
+    assert rejection({"a": "x"}, {"a": "number"}).reason == Reason.NO_FEATURES
     assert rejection({"a": True}) is None
 
 
+def test_records_without_any_number_choose_categories():
+    rows = [{"user": f"u{i % 7}", "ok": "yes", "session": f"{i:x}"} for i in range(240)]
+    values = [json.dumps(row).encode() for row in rows]
+    found = choice().choose(values)
+    assert (found.numbers, found.categories) == ((), ("ok", "user"))
+    assert found.left_out == ("session (hardly any text comes again)",)
+    found = choice({"user": "ignored", "ok": "ignored"}).choose(values)  # better than none
+    assert found.categories == ("session",)
+
+
 def test_a_record_with_too_many_numbers_or_one_beyond_a_double_does_not_choose():
-    assert rejection({f"x{i}": i for i in range(MOST_CONTENTS + 1)}).reason == Reason.NO_FEATURES
+    for content in (1, "x"):
+        document = dict.fromkeys((f"x{i}" for i in range(MOST_CONTENTS + 1)), content)
+        assert rejection(document).reason == Reason.NO_FEATURES
     assert choice().rejection(b'{"x": 1, "y": 1e400}').reason == Reason.NOT_FINITE
     assert choice().rejection(b'{"x": 2, "list": [1e400]}') is None
 

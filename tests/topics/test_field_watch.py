@@ -157,9 +157,13 @@ def test_changes_do_not_depend_on_cuts_and_restarts(cuts):
     assert found == whole
 
 
-def test_a_common_factor_is_that_of_level_and_spread():
+def test_a_common_factor_is_that_of_level_spread_and_both_quartiles():
     assert common_factor((1.0, 2.0, 3.0), (10.0, 20.0, 30.0)) == 10.0
     assert common_factor((-3.0, -2.0, -1.0), (-0.3, -0.2, -0.1)) == pytest.approx(0.1)
     for now in [(19.0, 20.0, 21.0), (-30.0, -20.0, -10.0), (2.0, 4.0, 6.0), (20.0, 20.0, 20.0)]:
         assert common_factor((1.0, 2.0, 3.0), now) is None
     assert common_factor((-1.0, 0.0, 1.0), (-10.0, 0.0, 10.0)) is None
+    # Of services with levels of 1, 10 and 100 others come more often.
+    assert common_factor((0.9, 1.0, 10.0), (0.95, 10.0, 95.0)) is None
+    assert common_factor((1.0, 10.0, 90.0), (1.1, 100.0, 900.0)) is None
+    assert common_factor((0.0, 1.0, 2.0), (0.0, 10.0, 20.0)) == 10.0

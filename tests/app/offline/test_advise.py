@@ -1,5 +1,6 @@
 """`faust-oslrau advise`: what fields hold, which settings pay, and a file that can be used."""
 
+import re
 import tomllib
 
 import numpy as np
@@ -56,9 +57,14 @@ def test_kinds_time_entity_and_alarm_rate_are_found_for_a_replay(tmp_path):
     assert settings.alarm_rate == 0.002  # 3 of 1,440 a day
     assert settings.history is None and settings.seasons is None
     text = (tmp_path / "advised.toml").read_text()
+    assert re.search(r"# [0-9]+ alarms without these settings, [0-9]+ with them, [0-9]+ in", text)
     assert "# machine +" in text and "seq: only grows" in text and "history" in text
     assert "trying entity = machine" in result.output
     check_replay(tmp_path)
+    (tmp_path / "default.toml").touch()
+    files = (tmp_path / name for name in ("default.toml", "advised.toml", "log.ndjson"))
+    compared = CliRunner().invoke(main, ["compare", *map(str, files)])
+    assert compared.exit_code == 0 and "alarms in both" in compared.output
 
 
 def check_replay(folder):
@@ -73,9 +79,34 @@ def check_replay(folder):
 
 
 def test_the_file_for_categories_alone_is_one_for_replay(tmp_path):
-    chosen = ("machine", "status", "ok")
-    advise(tmp_path, [{name: row[name] for name in chosen} for row in machines()])
+    chosen = ("machine", "status", "ok", "id")  # which hardly comes again
+    settings = advise(tmp_path, [{name: row[name] for name in chosen} for row in machines()])[1]
+    assert settings.entity is None
     check_replay(tmp_path)
+
+
+def payments(cards, n=6000):
+    """Payments by cards that each have a level of their own."""
+    rng = np.random.default_rng(3)
+    of, level = rng.integers(cards, size=n), rng.normal(size=cards)
+    amount = level[of] + 0.2 * rng.normal(size=n)
+    return [
+        {"card": f"c{k:03}", "amount": x, "to": str(rng.choice(["a", "b"]))}
+        for k, x in zip(of, amount.tolist(), strict=True)
+    ]
+
+
+def test_an_entity_stays_one_where_its_values_are_too_many_to_be_told_apart(tmp_path):
+    settings = advise(tmp_path, payments(300))[1]
+    assert settings.entity == "card"
+
+
+def test_a_category_that_the_first_records_do_not_show_is_named(tmp_path):
+    given = tmp_path / "given.toml"
+    given.write_text('entity = "to"')
+    assert dict(advise(tmp_path, payments(200), "--settings", str(given))[1].kinds) == {
+        "card": "category"
+    }
 
 
 def test_where_nothing_pays_nothing_is_advised(tmp_path):
@@ -97,6 +128,30 @@ def test_a_history_pays_where_records_follow_each_other_and_logarithms_where_the
         rows.append({"x": x, "size": float(np.exp(2.0 * rng.normal()))})
     settings = advise(tmp_path, rows)[1]
     assert settings.history == ("10",) and settings.transforms == (("size", "log"),)
+
+
+def stamped(ahead, own=True):
+    """Records with times that are so many seconds ahead of when they happened, by name."""
+    records = []
+    for i in range(500):
+        at = 10**9 + i
+        row = {"x": i * i % 7 + 0.5} | {name: at + seconds for name, seconds in ahead.items()}
+        time = 1000 * at if own else None
+        records.append(Record("features", 0, i, time, None, orjson.dumps(row)))
+    return records
+
+
+def advised_time(records):
+    advisor = Advisor(records, Settings(), lambda what: None)
+    advisor._time()
+    return advisor._settings.time
+
+
+def test_of_several_times_the_one_nearest_to_the_records_is_taken_and_none_of_the_future():
+    created, sent, expires = {"created": -3600}, {"sent": -1}, {"an_end": 90_000}
+    assert advised_time(stamped(expires | created | sent)) == "sent"
+    assert advised_time(stamped(expires)) is None
+    assert advised_time(stamped(expires | {"at": 0}, own=False)) == "at"
 
 
 def timed(times, partition=0):

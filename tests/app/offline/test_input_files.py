@@ -28,11 +28,18 @@ def documents(source):
 
 
 def test_csv_cells_become_numbers_nulls_or_strings(tmp_path):
-    path = write(tmp_path, "a.csv", "a,b,c,d\n1,-2.5e3, ,pump\n+7,.5,007,NA\n")
+    path = write(tmp_path, "a.csv", "a,b,c,d\n1,-2.5e3, ,pump\n+7,.5,007.0,NA\n")
     assert documents(open_input(path)) == [
         {"a": 1, "b": -2500.0, "c": None, "d": "pump"},
         {"a": 7.0, "b": 0.5, "c": 7.0, "d": "NA"},
     ]
+
+
+def test_csv_columns_with_zeros_before_numbers_are_codes(tmp_path):
+    path = write(tmp_path, "a.csv", "code,x\n51,10\n05,0\n ,0.5\n00,-0\n")
+    found = documents(open_input(path))
+    assert [row["code"] for row in found] == ["51", "05", None, "00"]
+    assert [row["x"] for row in found] == [10, 0, 0.5, 0]
 
 
 def test_csv_cells_of_programs_become_truths_and_nulls(tmp_path):

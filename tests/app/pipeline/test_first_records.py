@@ -49,7 +49,7 @@ def test_they_are_learned_as_if_the_settings_had_chosen_what_they_choose():
 
 
 # Three before the choice and one after it.
-BAD = ((3, b"{"), (50, b'{"s": "x"}'), (100, b'{"x": 1e400}'), (300, b"[]"))
+BAD = ((3, b"{"), (50, b'{"s": [1]}'), (100, b'{"x": 1e400}'), (300, b"[]"))
 
 
 def test_invalid_ones_are_dead_letters_and_do_not_choose():
