@@ -253,8 +253,7 @@ class PartitionPipeline:
     def known(self) -> Known:
         """How much of entities and days is known."""
         entities = self.scorer.n_entities if self.scorer else 0
-        seasons = self.scorer._state.seasons if self.scorer else None
-        days = None if seasons is None else len(seasons._days.dates)
+        days = self.scorer.n_days if self.scorer else None
         return Known(self._settings.entity, self._settings.time, entities, days)
 
     @property

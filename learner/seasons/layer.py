@@ -100,6 +100,11 @@ class Seasons(Stored):
         self.recent.add(rows)
         return self.less_usual(rows)
 
+    @property
+    def n_days(self) -> int:
+        """The number of whole days that are known."""
+        return len(self._days.dates)
+
     def known(self, times: IntArray) -> IntArray:
         """Return time stamps (m,), that of the row before in place of an unknown one."""
         place = np.maximum.accumulate(np.where(times >= 0, np.arange(len(times)), -1))

@@ -138,6 +138,11 @@ class ScorerQueries:
         found = self._state.entities.roster.search(part.encode(), most)
         return [name.decode(errors="replace") for name in found]
 
+    @property
+    def n_days(self) -> int | None:
+        """The number of whole days that patterns are learned from; None without `seasons`."""
+        return None if self._state.seasons is None else self._state.seasons.n_days
+
     def learned_names(self, fields: Sequence[str]) -> list[str]:
         """Return the names of the columns that the learner is given, by those of the stream's."""
         state = self._state
