@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import orjson
@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 _FIRST_WAIT_SECONDS = 0.5
 _MAX_WAIT_SECONDS = 10.0
 _MAGIC = b"\0"
+# What comes of a message that this program did not write.
+_NOT_KEPT = (orjson.JSONDecodeError, KeyError, TypeError)
 
 
 class OutputSchemas:
@@ -103,9 +105,10 @@ class OutputSchemas:
             async for record in reader.records(*await reader.range()):
                 if topic := topics.get(record.key):
                     found.pop(topic, None)
-                    number = orjson.loads(record.value)["id"]
-                    if record.value == self._value(topic, number):
-                        found[topic] = number
+                    with suppress(*_NOT_KEPT):
+                        number = orjson.loads(record.value)["id"]
+                        if record.value == self._value(topic, number):
+                            found[topic] = number
         return found
 
     def _key(self, topic: str) -> bytes:

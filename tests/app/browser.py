@@ -144,6 +144,7 @@ class Page:
 # Of a copy: the browser warns of a canvas that is read often.
 _COUNT_PIXELS = """
 const canvas = document.querySelector(%r);
+if (canvas.width * canvas.height === 0) return [0, 0];  // it was shown just now
 const copy = document.createElement("canvas");
 [copy.width, copy.height] = [canvas.width, canvas.height];
 const context = copy.getContext("2d", { willReadFrequently: true });

@@ -203,7 +203,11 @@ def test_a_worker_that_starts_while_the_registry_is_away_writes_by_the_ids_that_
     write = message_writer(message_schema("scores"), number)
     assert messages == list(map(write, (tmp_path / "replayed").read_bytes().splitlines()))
 
-    # Another registry may have given the ids to other schemas.
+    # Another registry may have given the ids to other schemas, and other programs may write here.
+    schemas = deployment.changes["registry_schemas_topic"]
+    keys = {record.key for record in client.read(schemas) if b"//" in record.key}
+    assert len(keys) == 2
+    client.send(schemas, [(0, value, key) for key in keys for value in (b"[", b"{}", b"7", None)])
     deployment.changes["registry_url"] = f"http://127.0.0.1:{free_ports(1)[0]}"
     worker = deployment.start()
     worker.wait_until(lambda: "no schema for topic" in worker.log(), "waiting")
