@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice
 from operator import getitem, itemgetter
 from typing import Any
 
 JsonObject = Mapping[str, Any]
+
+_MOST_LISTED = 20
 
 
 def find(document: JsonObject, field: str) -> Any:
@@ -125,3 +127,9 @@ def _keys_getter(keys: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     if len(keys) == 1:  # itemgetter of one key returns no tuple
         return lambda document: (document[keys[0]],)
     return itemgetter(*keys)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names as a text, with the number of the others."""
+    more = len(names) - _MOST_LISTED
+    return ", ".join(names[:_MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")

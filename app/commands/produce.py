@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,8 +15,7 @@ from faust_oslrau.app.offline.partitioner import MOST_PARTITIONS
 from faust_oslrau.app.offline.produce import produce as send
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
-
-_MOST_NAMED = 20
+from faust_oslrau.topics.fields import listed
 
 
 @click.command()
@@ -71,7 +69,9 @@ def produce(
             )
         )
     if produced.left_out:
-        click.echo(f"not in the schema, left out: {_some(produced.left_out)}", err=True)
+        # names of a file, which may not be safe for a terminal
+        names = [name if name.isprintable() else ascii(name) for name in produced.left_out]
+        click.echo(f"not in the schema, left out: {listed(names)}", err=True)
     if as_json:
         summary = asdict(produced)
         del summary["left_out"]
@@ -87,10 +87,3 @@ def produce(
             f"retention.ms={produced.retention}: Kafka deletes them soon",
             err=True,
         )
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return the first names of a list, which may be long, safe for a terminal."""
-    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names[:_MOST_NAMED])
-    more = len(names) - _MOST_NAMED
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -6,7 +6,7 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
-from faust_oslrau.app.pipeline.chosen_told import listed
+from faust_oslrau.topics.fields import listed
 
 from .summary import Caught, Injected, Summary
 

@@ -19,6 +19,7 @@ import orjson
 from numpy.typing import NDArray
 
 from faust_oslrau.app.errors import OslrauError
+from faust_oslrau.topics.fields import listed
 
 # Rows read at once: enough for fast reading, few enough for little memory.
 _BLOCK = 1024
@@ -30,8 +31,6 @@ _WORDS = {"": None, "nan": None, "true": True, "false": False}
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", "^": "carets"}
 # Far more than any message of Kafka, so that a file without line feeds does not take all memory.
 _LONGEST_LINE = 1 << 28
-# Names of columns that an error lists.
-_MOST_LISTED = 20
 # JSON has no infinity. This number exceeds every double, and is rejected as `not_finite`.
 _INFINITY = {math.inf: orjson.Fragment(b"1e999"), -math.inf: orjson.Fragment(b"-1e999")}
 
@@ -364,9 +363,3 @@ def _key_bytes(content: Any) -> bytes | None:
 def _check_key(path: Path, key: str | None, names: list[str]) -> None:
     if key is not None and key not in names:
         raise InputFileError(f"{path}: no column {key!r}, expected one of {listed(names)}")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first of names as an error tells them."""
-    more = len(names) - _MOST_LISTED
-    return ", ".join(names[:_MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")

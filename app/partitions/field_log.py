@@ -10,8 +10,8 @@ from faust_oslrau.app.pipeline import (
     ProcessedBlock,
     SeenFields,
     chosen_told,
-    listed,
 )
+from faust_oslrau.topics.fields import listed
 
 logger = logging.getLogger(__name__)
 

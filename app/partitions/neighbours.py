@@ -9,7 +9,8 @@ from itertools import pairwise
 from faust.types import TP
 
 from faust_oslrau.app.logs import at
-from faust_oslrau.app.pipeline import PartitionPipeline, listed
+from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.topics.fields import listed
 
 from .held_partition import HeldPartition
 

@@ -12,7 +12,7 @@ from .block import (
     Skipped,
 )
 from .building import compile_pipeline, needs_times
-from .chosen_told import chosen_told, listed
+from .chosen_told import chosen_told
 from .entity_profile import profile_data
 from .initial_model import initial_model, new_pipeline
 from .learners import LEARNERS
@@ -53,7 +53,6 @@ __all__ = [
     "initial_digest",
     "initial_model",
     "installed_version",
-    "listed",
     "needs_times",
     "new_pipeline",
     "profile_data",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from faust_oslrau.topics.fields import listed
 
 from .pipeline import PartitionPipeline
-
-_MOST_NAMES = 20
 
 
 def chosen_told(pipeline: PartitionPipeline) -> str:
@@ -18,9 +16,3 @@ def chosen_told(pipeline: PartitionPipeline) -> str:
         f"the first records choose {len(fields)} fields: {listed(fields)}; "
         f"they leave out {listed(others) or 'none'}{unfit}"
     )
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first names as a text, with the number of the others."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
