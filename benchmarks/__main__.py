@@ -14,7 +14,6 @@ from . import (
     baselines,
     blame,
     calibration,
-    change,
     codecs,
     comparison,
     counts,
@@ -30,9 +29,7 @@ from . import (
     goals,
     incidents,
     large,
-    leaves,
     metrics,
-    parts,
     quality,
     ranking,
     rates,
@@ -41,7 +38,6 @@ from . import (
     seasons,
     sequence_cost,
     sequences,
-    settled,
     silence,
     soon,
     speed,
@@ -53,8 +49,8 @@ from . import (
     wide,
 )
 from .datasets import N_FOLDS, PAPER_SETS
+from .learners import LEARNERS
 from .plan import FOLDER, RESULTS, Plan
-from .readout_variants import LEARNERS
 
 Benchmark = Callable[[Plan], None]
 Option = Callable[[Callable[..., None]], Callable[..., None]]
@@ -70,8 +66,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "metrics": metrics.run,
     "floor": floor.run,
     "density": density.run,
-    "parts": parts.run,
-    "change": change.run,
 }
 
 STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
@@ -95,8 +89,6 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "formats": formats.run,
     "codecs": codecs.run,
     "wide": wide.run,
-    "settled": settled.run,
-    "leaves": leaves.run,
     "sequences": sequences.run,
     "sequence-cost": sequence_cost.run,
     "forecasts": forecasts.run,

@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.progress import track
 
 from faust_oslrau.app.offline.quality import mean_of_best
-from faust_oslrau.learner import OSLRAU, StackedSPN
+from faust_oslrau.learner import OSLRAU
 
 from .crossval import HONEST_FLOOR, Density, InDataUnits, Run, in_data_units, oslrau_default
 from .datasets import Array, Dataset, Setting
 from .density import as_stream
 from .detectors import BATCH, prequential
+from .learners import WITH_MIXTURES
 from .opponents import fits
 from .opponents.online import FIRST_ROWS, OnePass, Online
 from .opponents.sizes import Size
@@ -49,7 +50,7 @@ class Stream:
 class Own:
     """One of the project's learners among the opponents."""
 
-    def __init__(self, model: OSLRAU | StackedSPN) -> None:
+    def __init__(self, model: OSLRAU) -> None:
         self._model = model
 
     def learn(self, rows: Array) -> None:
@@ -76,8 +77,8 @@ class BeforeLearning:
         return -self._model.density().score_samples(rows, variance_floor=HONEST_FLOOR)
 
 
-def stacked(folds: Iterable[Array], setting: Setting) -> Density:
-    return in_data_units(as_stream(StackedSPN)(folds, setting))
+def with_mixtures(folds: Iterable[Array], setting: Setting) -> Density:
+    return in_data_units(as_stream(WITH_MIXTURES)(folds, setting))
 
 
 def default(folds: Iterable[Array], setting: Setting) -> Density:
@@ -97,18 +98,18 @@ def measure(plan: Plan, runs: list[Run]) -> Iterator[Stream]:
 def online(dataset: Dataset, size: Size) -> dict[str, OnePass]:
     """Configure the methods that learn in one pass."""
     paper = {"min_count": dataset.setting.min_count, "max_leaf_vars": dataset.setting.max_leaf_vars}
-    own: dict[str, Callable[[], OSLRAU | StackedSPN]] = {
+    own: dict[str, Callable[[], OSLRAU]] = {
         "oSLRAU": lambda: OSLRAU.paper(**paper),
         "oSLRAU, default": OSLRAU,
-        "stacked": StackedSPN,
+        "oSLRAU, mixtures": WITH_MIXTURES,
     }
-    sizes = {"oSLRAU": None, "oSLRAU, default": BATCH, "stacked": BATCH}
+    sizes = {"oSLRAU": None, "oSLRAU, default": BATCH, "oSLRAU, mixtures": BATCH}
     learners = {name: OnePass(partial(start, make), sizes[name]) for name, make in own.items()}
     others = fits(dataset, size)
     return learners | {name: fit for name, fit in others.items() if isinstance(fit, OnePass)}
 
 
-def start(make: Callable[[], OSLRAU | StackedSPN], first: Array) -> Own:
+def start(make: Callable[[], OSLRAU], first: Array) -> Own:
     return Own(make())
 
 

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from faust_oslrau.learner import OSLRAU, StackedSPN
+from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.wrong_fields import compare_without, excess_alone
 
 from .datasets import Array
+from .learners import LEARNERS
 from .oracle import Oracle, of_bursts, of_heavy, of_skewed
 from .report import write_report
 
@@ -44,8 +45,6 @@ TEXT = (
     "scale of logarithms, and three such fields of four can agree better than the fourth one with "
     "them.",
 )
-
-Learner = OSLRAU | StackedSPN
 
 
 class Drawn(NamedTuple):
@@ -140,7 +139,6 @@ def break_relation(rng: np.random.Generator, rows: Array, others: Array) -> tupl
     return bad, wrong
 
 
-LEARNERS: dict[str, type[Learner]] = {"oslrau": OSLRAU, "stacked": StackedSPN}
 DEVELOPMENT: dict[str, Stream] = {
     "factors": factors,
     "clusters": clusters,
@@ -174,7 +172,7 @@ def blamed_fields(found: Blame) -> Array:
 
 
 def measure(
-    model: Learner | Oracle,
+    model: OSLRAU | Oracle,
     original: Array,
     bad: Array,
     wrong: Array,
@@ -235,7 +233,7 @@ def cases(quick: bool) -> Iterator[dict[str, object]]:
                 }
 
 
-def learned(learner: str, usual: Array) -> Learner:
+def learned(learner: str, usual: Array) -> OSLRAU:
     return LEARNERS[learner]().partial_fit(usual, batch_size=256)
 
 

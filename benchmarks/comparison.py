@@ -197,9 +197,9 @@ the models' own; where values repeat or columns depend on each other exactly, th
 bound. Honest ones have variances of at least 1e-4."""
 
 TODAY = """\
-Honest figures. *Default* and *stacked* are this project's two learners; they see each record
-once, as do *RealNVP, online* and the *precision matrix*, the others as often as they need. On the
-smallest sets, tenths of a nat are chance."""
+Honest figures. *Default* and *mixtures* are this project's; they see each record once, as do
+*RealNVP, online* and the *precision matrix*, the others as often as they need. On the smallest
+sets, tenths of a nat are chance."""
 
 STREAMS = """\
 Honest figures, and in brackets those of the best 99 % of the records."""

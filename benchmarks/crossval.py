@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, compile_kernels
+from faust_oslrau.learner import OSLRAU, compile_kernels
 
 from .datasets import Array, Dataset, Setting
 from .plan import Plan
@@ -44,7 +44,7 @@ class InDataUnits:
     A floor that it has learned with stays where it is the higher one.
     """
 
-    def __init__(self, model: OSLRAU | StackedSPN) -> None:
+    def __init__(self, model: OSLRAU) -> None:
         self._model = model
         self.n_nodes_, self.n_parameters_ = model.n_nodes_, model.n_parameters_
 
@@ -53,12 +53,13 @@ class InDataUnits:
         return self._model.score_samples(X, variance_floor=own)
 
     def _in_own_units(self, floor: float) -> Array:
-        least = self._model.variance_floor if isinstance(self._model, OSLRAU) else 0.0
-        return np.fmax(floor / self._model.scale_**2, least)  # NaN: never observed
+        return np.fmax(
+            floor / self._model.scale_**2, self._model.variance_floor
+        )  # NaN: never observed
 
 
 def in_data_units(model: Density) -> Density:
-    return InDataUnits(model) if isinstance(model, OSLRAU | StackedSPN) else model
+    return InDataUnits(model) if isinstance(model, OSLRAU) else model
 
 
 Fit = Callable[[Iterable[Array], Setting], Density]
@@ -133,7 +134,7 @@ def evaluate(method: str, fit: Fit, dataset: Dataset, fold: int) -> Run:
 
 def cross_validate(plan: Plan, compare: Callable[[Dataset, int], Iterator[Run]]) -> list[Run]:
     """Run what ``compare`` yields on each data set and fold of the plan, with a progress bar."""
-    compile_kernels(OSLRAU)
+    compile_kernels()
     console = Console(stderr=True)
     return [
         run

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from faust_oslrau.app.demo.faults import FAULTS, MALFORMATIONS, OTHER_MACHINE
 from faust_oslrau.app.demo.feed import sensor_messages
 from faust_oslrau.app.demo.sensors import FIELDS
-from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 from .datasets import Array
 
@@ -48,7 +48,7 @@ def share(flags: NDArray[np.bool_]) -> float | None:
 def scored(n: int) -> tuple[NDArray[np.str_], Array]:
     """Score well-formed messages partition by partition; return their labels and p-values."""
     parts = partitions(n, seed=0)
-    p_values = [StreamScorer(StackedSPN()).process(rows).p_value for _, rows in parts]
+    p_values = [StreamScorer(OSLRAU()).process(rows).p_value for _, rows in parts]
     return np.concatenate([labels for labels, _ in parts]), np.concatenate(p_values)
 
 

@@ -1,4 +1,4 @@
-"""The stacked density against oSLRAU and simpler densities: test folds, and streams."""
+"""oSLRAU with mixtures against oSLRAU alone and simpler densities: test folds, and streams."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, compile_kernels
+from faust_oslrau.learner import OSLRAU, compile_kernels
 
 from . import prequential
 from .crossval import HONEST_FLOOR, Density, Estimate, Fit, in_data_units, oslrau
 from .datasets import Array, Dataset, Setting
 from .detectors import boundaries
+from .learners import WITH_MIXTURES
 from .mixtures import Mixture, single_gaussian
 from .plan import RESULTS, Plan
 from .report import NOISE, markdown, prose, thousands, write_report
@@ -26,19 +27,19 @@ OFFLINE = "scikit-learn"
 """The method whose figures come from the results of ``baselines``: it takes long."""
 
 FOLDS = """\
-Test folds. *Paper* is oSLRAU with the settings of Table 1. *Default* is `OSLRAU()` and *stacked* is
-`StackedSPN()`, both in the mini-batches of a stream: 16, 32, 64, 128 and then 256 records.
-*Gaussian* is a single one. The rows of *scikit-learn*, an offline mixture of ten Gaussians, come
-from [baselines](baselines.md). Log-likelihoods are exact, in nats per row, mean ± standard error
-over the folds. *Own floor* raises each leaf variance to 1e-4 in the units that the model made of
-its first records, *data's floor* to 1e-4 in the file's units; without units of its own both are the
-same. *State* is the model as bytes."""
+Test folds. *Paper* is oSLRAU with the settings of Table 1. *Default* is `OSLRAU()` and *mixtures*
+is `OSLRAU(mixtures=True)`, both in the mini-batches of a stream: 16, 32, 64, 128 and then 256
+records. *Gaussian* is a single one. The rows of *scikit-learn*, an offline mixture of ten
+Gaussians, come from [baselines](baselines.md). Log-likelihoods are exact, in nats per row, mean ±
+standard error over the folds. *Own floor* raises each leaf variance to 1e-4 in the units that the
+model made of its first records, *data's floor* to 1e-4 in the file's units; without units of its
+own both are the same. *State* is the model as bytes."""
 
 
-def as_stream(make: Callable[[], OSLRAU | StackedSPN]) -> Fit:
+def as_stream(make: Callable[[], OSLRAU]) -> Fit:
     """Configure a learner that takes all training folds as one stream."""
 
-    def fit(folds: Iterable[Array], setting: Setting) -> OSLRAU | StackedSPN:
+    def fit(folds: Iterable[Array], setting: Setting) -> OSLRAU:
         model, rows = make(), np.concatenate(list(folds))
         for start, stop in boundaries(len(rows)):
             model.partial_fit(rows[start:stop])
@@ -50,7 +51,7 @@ def as_stream(make: Callable[[], OSLRAU | StackedSPN]) -> Fit:
 METHODS: dict[str, Fit] = {
     "paper": oslrau(),
     "default": as_stream(OSLRAU),
-    "stacked": as_stream(StackedSPN),
+    "mixtures": as_stream(WITH_MIXTURES),
     "Gaussian": single_gaussian,
 }
 
@@ -73,9 +74,8 @@ class Fold:
 
 
 def run(plan: Plan) -> None:
-    """The stacked density beside oSLRAU, Gaussians and mixtures: test folds, and streams."""
-    for kind in (OSLRAU, StackedSPN):
-        compile_kernels(kind)
+    """Density beside that of Gaussians and offline mixtures: test folds, and streams."""
+    compile_kernels()
     folds = [fold for dataset in plan.datasets() for fold in test_folds(plan, dataset)]
     streams = list(prequential.measure(plan))
     paragraphs = [

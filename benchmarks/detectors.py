@@ -10,8 +10,7 @@ from river.anomaly import HalfSpaceTrees
 from river.preprocessing import MinMaxScaler
 from sklearn.ensemble import IsolationForest
 
-from faust_oslrau.learner import StackedSPN, StreamScorer
-from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 from .datasets import Array
 from .mixtures import log_gaussian
@@ -117,7 +116,7 @@ class FrozenForest:
 class Density:
     """A density learned from all records, without the guard of `StreamScorer`."""
 
-    def __init__(self, model: Learner) -> None:
+    def __init__(self, model: OSLRAU) -> None:
         self._model = model
 
     def learn(self, rows: Array) -> None:
@@ -160,5 +159,5 @@ def half_space_trees(x: Array) -> Array:
 
 def stream_scorer(x: Array) -> tuple[Array, Array]:
     """Score each record (n,) as the product does: minus log-likelihoods, minus p-values."""
-    block = StreamScorer(StackedSPN(), BATCH).process(x)
+    block = StreamScorer(OSLRAU(), BATCH).process(x)
     return -block.log_likelihood, -block.p_value

@@ -14,8 +14,9 @@ import numpy as np
 from faust_oslrau.learner import Forecast, StreamScorer
 
 from .datasets import Array
+from .learners import LEARNERS
 from .report import markdown, prose, write_report
-from .sequence_rates import HISTORY, LEARNERS
+from .sequence_rates import HISTORY
 from .timed import DEVELOPMENT, FIELDS, FIRST_FAULT, HELD_OUT, Base, recursive
 
 MACHINES = 40

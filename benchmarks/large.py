@@ -58,7 +58,7 @@ The paper's large sets are not part of this project. Each has a generated stand-
 records and variables: clusters, in each of which the variables follow {FACTORS} factors. It is
 written to a file and read as `--data` reads it; then its first test fold is left out and the others
 are learned by `OSLRAU()` in one pass, in mini-batches of {DEFAULT_BATCH}, on one core.
-[settled](settled.md) follows long streams with `StackedSPN()`. *Seconds* are CPU time: to read and
+*Seconds* are CPU time: to read and
 standardise the file, and to learn. *Memory* is the most that the process held, the file's records
 included. The log-likelihood, in nats with the honest floor, is that of {SCORED:,} test records; it
 says nothing about the real set."""
@@ -120,7 +120,7 @@ def one_pass(path: Path) -> Pass:
     dataset = load_file(path)
     read, (n, d) = process_time(), dataset.x.shape
     model = OSLRAU()
-    compile_kernels(OSLRAU)
+    compile_kernels()
     compiled = process_time()
     for rows in track(dataset.train(1), path.stem, total=9, console=Console(stderr=True)):
         model.partial_fit(rows, batch_size=DEFAULT_BATCH)

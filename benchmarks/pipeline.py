@@ -23,8 +23,8 @@ from .floor import library_us
 from .pipeline_process import (
     BARE,
     EXACTLY_ONCE,
+    MIXTURES,
     QUIX,
-    STACKED,
     STOCK,
     WORKER,
     Metrics,
@@ -51,7 +51,7 @@ not through after {seconds} s is stopped: *records* is what it is measured on. I
 networks then, which is to its favour."""
 
 READERS_TEXT = """\
-*stacked* is the worker with that kind of learner. *Exactly once* is the worker
+*mixtures* is the worker with mixtures. *Exactly once* is the worker
 with that delivery, by its own count of records. The bare loop is `getmany`, the same work,
 `send_batch`. Quix Streams hands records to a `BatchingSink`, which scores them and produces each
 score. The stock agent takes events with `take_events` and awaits `send` for each score. All take up
@@ -138,7 +138,7 @@ def main(records: int, seconds: float, quix: str | None, out: Path) -> None:
     """
     records = max(1, records // PARTITIONS) * PARTITIONS
     peers = (BARE, *([replace(QUIX, python=quix)] if quix else []), STOCK)
-    readers = (WORKER, STACKED, EXACTLY_ONCE, *peers)
+    readers = (WORKER, MIXTURES, EXACTLY_ONCE, *peers)
     with KafkaBroker() as broker, tempfile.TemporaryDirectory() as logs:
         usages, floor = asyncio.run(
             measure_all(broker.bootstrap_servers, readers, records, seconds, Path(logs))
@@ -258,7 +258,7 @@ class Watch:
 
 def write(out: Path, usages: Sequence[Usage], floor: float, seconds: float) -> None:
     """Write ``pipeline.md``: the command, text and tables, then the figures as JSON."""
-    workers = [usage for usage in usages if usage.reader in (WORKER.name, STACKED.name)]
+    workers = [usage for usage in usages if usage.reader in (WORKER.name, MIXTURES.name)]
     blocks = [
         "The worker's throughput",
         NOISE,
@@ -275,7 +275,7 @@ def write(out: Path, usages: Sequence[Usage], floor: float, seconds: float) -> N
 def figures_of(usages: Sequence[Usage], floor: float) -> dict[str, float]:
     """Return the figures of the readers."""
     by_name = {usage.reader: usage for usage in usages}
-    worker, stacked = by_name[WORKER.name], by_name[STACKED.name]
+    worker, mixtures = by_name[WORKER.name], by_name[MIXTURES.name]
     ratios = {
         f"ratio_to_{name}": worker.records_per_second / by_name[peer.name].records_per_second
         for name, peer in (("stock_agent", STOCK), ("quix_streams", QUIX), ("bare_loop", BARE))
@@ -288,9 +288,9 @@ def figures_of(usages: Sequence[Usage], floor: float) -> dict[str, float]:
         "cpu_us": worker.cpu_us,
         **{f"{name}_us": us for name, us in worker.parts_us().items()},
         "network_leaves": worker.leaves,
-        "stacked_records_per_second": stacked.records_per_second,
-        **{f"stacked_{name}_us": us for name, us in stacked.parts_us().items()},
-        "stacked_network_leaves": stacked.leaves,
+        "mixtures_records_per_second": mixtures.records_per_second,
+        **{f"mixtures_{name}_us": us for name, us in mixtures.parts_us().items()},
+        "mixtures_network_leaves": mixtures.leaves,
         "floor_us": floor,
     }
     return {name: round(value, 3) for name, value in figures.items()}

@@ -48,7 +48,7 @@ EXACTLY_ONCE = Reader(
     has_pages=True,
     transactional=True,
 )
-STACKED = Reader("worker, stacked", _WORKER, {"OSLRAU_LEARNER_KIND": "stacked"}, has_pages=True)
+MIXTURES = Reader("worker, mixtures", _WORKER, {"OSLRAU_LEARNER_MIXTURES": "true"}, has_pages=True)
 BARE = Reader("bare aiokafka loop", ("-m", "benchmarks.pipeline_readers", "bare"))
 QUIX = Reader("Quix Streams", ("-m", "benchmarks.pipeline_quix"))
 STOCK = Reader("stock Faust agent", ("-m", "benchmarks.pipeline_readers", "stock"))

@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.progress import track
 
 from faust_oslrau.app.offline.quality import alarm_curve, mean_of_best
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 from .datasets import Array
 from .detectors import RunningGaussian, prequential
 from .families import DEVELOPMENT, HELD_OUT
+from .learners import WITH_MIXTURES
 from .plan import Plan
 
 KNOWN = slice(16, None)
@@ -34,17 +35,18 @@ GENERATED_FIELDS = 8
 NOISE = 0.01
 """Deviations of the noise that is added to a stream, so that no value comes twice."""
 
-LEARNERS = {"default": OSLRAU, "stacked": StackedSPN}
+LEARNERS = {"default": OSLRAU, "mixtures": WITH_MIXTURES}
 
 TEXT = """\
 Streams. Each record is scored by `StreamScorer` before it is learned; at most 5,000 records of a
-set, those of the paper in random order. *Default* is `OSLRAU()`, *stacked* is `StackedSPN()`,
-*Gaussian* is the mean and covariance of all records so far. Cells are Gaussian / default / stacked,
-or the last two. *Mean* leaves out the first 16 records, which have no model; *best 99 %* leaves
-out the hundredth with the lowest log-density as well; *first 240* is the mean over the warm-up;
-*lowest* is that of a single record. *Noise* is the mean with Gaussian noise of 0.01 deviations on
-each value. *Area* is that under the ROC curve of the p-value after the warm-up, where a set has
-labels. *SKAB* are the runs of a test bed, in their order; generated streams have 8 fields."""
+set, those of the paper in random order. *Default* is `OSLRAU()`, *mixtures* is
+`OSLRAU(mixtures=True)`, *Gaussian* is the mean and covariance of all records so far. Cells are
+Gaussian / default / mixtures, or the last two. *Mean* leaves out the first 16 records, which have
+no model; *best 99 %* leaves out the hundredth with the lowest log-density as well; *first 240* is
+the mean over the warm-up; *lowest* is that of a single record. *Noise* is the mean with Gaussian
+noise of 0.01 deviations on each value. *Area* is that under the ROC curve of the p-value after the
+warm-up, where a set has labels. *SKAB* are the runs of a test bed, in their order; generated
+streams have 8 fields."""
 
 
 class Source(NamedTuple):
@@ -148,7 +150,7 @@ def row(streams: list[Stream]) -> dict[str, object]:
         learner: [stream for stream in streams if stream.learner == learner]
         for learner in ("Gaussian", *LEARNERS)
     }
-    n, first = len(by_learner["stacked"]), streams[0]
+    n, first = len(by_learner["mixtures"]), streams[0]
     every = list(by_learner.values())
     return {
         "stream": first.group if n == 1 else f"{first.group}, {n} runs",
@@ -176,10 +178,10 @@ def short(value: float, form: str) -> str:
 
 
 def summary(streams: list[Stream]) -> str:
-    """Say by how much the stacked density is above the default, where that is least."""
+    """Say by how much mixtures are above the default, where that is least."""
     measures = {"mean": "mean", "best 99 %": "best", "first 240": "first", "noise": "noisy"}
     gains = [f"{name} {least(streams, attribute)}" for name, attribute in measures.items()]
-    text = f"The smallest gains of stacked over default: {'; '.join(gains)}."
+    text = f"The smallest gains of mixtures over default: {'; '.join(gains)}."
     labelled = [s for s in streams if s.area is not None]
     if not labelled:
         return text
@@ -198,7 +200,7 @@ def mean_of(streams: list[Stream], group: str, learner: str, attribute: str) -> 
 def least(streams: list[Stream], attribute: str) -> str:
     """Give the smallest gain of a group and its name."""
     gains = {
-        group: mean_of(streams, group, "stacked", attribute)
+        group: mean_of(streams, group, "mixtures", attribute)
         - mean_of(streams, group, "default", attribute)
         for group in groups(streams)
     }

@@ -25,7 +25,7 @@ _WARM_UP = 0.2
 
 PARTS = {
     "decoding records": ("(topics/features.py",),
-    "scoring: the network": ("StackedSPN.evaluate (learner/stacked/stacked_spn.py",),
+    "scoring: the network": ("NetworkDensity.evaluate (learner/queries/density.py",),
     "scoring: contributions of anomalies": ("blame (learner/scoring/blame.py",),
     "scoring: other measures, p-values": ("score (learner/stream/row_scores.py",),
     "learning: the network": ("Model.partial_fit (learner/model.py",),

@@ -12,13 +12,14 @@ import click
 import numpy as np
 
 from faust_oslrau.app.offline.quality import alarm_curve
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 from . import contamination, labelled
 from .contamination import Stream
 from .datasets import Array
 from .demo_faults import found_by_kind
 from .detectors import Density, Forest, RunningGaussian, half_space_trees, prequential
+from .learners import WITH_MIXTURES
 from .plots import plot_ranking
 from .report import markdown, prose, write_report
 
@@ -38,8 +39,8 @@ from Python packages, in random order, twice each, with at most 10,000 rows and 
 *Gaussians* are running means and covariances. *Forest* is scikit-learn's IsolationForest, fitted
 to the last 2,048 records whenever half of them are new. *Half-space trees* are River's, on fields
 scaled to [0, 1] as they go. The scorer is the product: its log-likelihood, its p-value, and its
-log-likelihood without the guard, which then learns every record. *oslrau* is the scorer with that
-kind of learner."""
+log-likelihood without the guard, which then learns every record. *Mixtures* is the scorer
+with mixtures beside the network."""
 
 Scores = dict[str, Array]
 Method = Callable[[Array], Scores]
@@ -53,7 +54,7 @@ def gaussians(x: Array) -> Scores:
 
 
 def scorer(x: Array) -> Scores:
-    block = StreamScorer(StackedSPN()).process(x)
+    block = StreamScorer(OSLRAU()).process(x)
     return {"scorer": -block.log_likelihood, "scorer, p-value": -block.p_value}
 
 
@@ -62,8 +63,8 @@ METHODS: tuple[Method, ...] = (
     lambda x: {"forest": prequential(Forest(), x)},
     lambda x: {"half-space trees": half_space_trees(x)},
     scorer,
-    lambda x: {"scorer, no guard": prequential(Density(StackedSPN()), x)},
-    lambda x: {"oslrau, p-value": -StreamScorer(OSLRAU()).process(x).p_value},
+    lambda x: {"scorer, no guard": prequential(Density(OSLRAU()), x)},
+    lambda x: {"mixtures, p-value": -StreamScorer(WITH_MIXTURES()).process(x).p_value},
 )
 
 

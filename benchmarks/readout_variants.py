@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from faust_oslrau.learner import OSLRAU, IncidentParameters, ScoredBlock, StackedSPN, StreamScorer
+from faust_oslrau.learner import IncidentParameters, ScoredBlock, StreamScorer
 from faust_oslrau.learner.scoring import calibration, evidence, reference
 from faust_oslrau.learner.scoring.calibration import Calibration
 from faust_oslrau.learner.scoring.neighbours import Neighbours
@@ -22,9 +22,9 @@ from faust_oslrau.learner.scoring.tail_mass import TailMass
 
 from .datasets import Array
 from .detectors import boundaries
+from .learners import LEARNERS
 
 AS_IS = "as it is"
-LEARNERS: dict[str, Callable[[], Any]] = {"oslrau": OSLRAU, "stacked": StackedSPN}
 
 FAR = 1 / 5000
 """P-value from which on the plain readout does not learn a record."""

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from faust_oslrau.learner import OSLRAU, IncidentParameters, ScoredBlock, StreamScorer
 
 from .datasets import Array
+from .learners import LEARNERS
 from .report import markdown, prose, write_report
-from .sequence_rates import LEARNERS
 
 FIELDS = 4
 DAY = 86_400_000
@@ -42,7 +42,8 @@ TEXT = f"""\
 Streams of {FIELDS} fields over {DAYS} days with a pattern of the day. In four nights after two
 weeks, the values of {MINUTES} minutes are those of 11:30. Means of seeds, from day {LEARNED} on:
 bursts with an alarm of four, and with an incident; alarms outside bursts as a multiple of the
-nominal {RATE}; mean log-likelihood outside bursts. *Learner* is that of `kind`."""
+nominal {RATE}; mean log-likelihood outside bursts. *Learner* is `oslrau`, alone or with
+`mixtures`."""
 
 NONE_TEXT = """\
 ## No season

@@ -12,8 +12,9 @@ import numpy as np
 from faust_oslrau.learner import StreamScorer
 
 from .datasets import Array
+from .learners import LEARNERS
 from .report import prose, write_report
-from .sequence_rates import HISTORY, LEARNERS
+from .sequence_rates import HISTORY
 
 FIELDS = 16
 BLOCK = 4096
@@ -30,7 +31,7 @@ TEXT = f"""\
 CPU microseconds of one scorer per record of {FIELDS} fields in blocks of {BLOCK:,}, after
 {UNTIMED * BLOCK:,} records, and as a multiple of those without history (the median over blocks,
 each compared with the same block). The goals are multiples of 2 with a history of one span and 2.5
-with two. *Learner* is that of `kind`; the default is `stacked`."""
+with two. *Learner* is `oslrau`, alone or with `mixtures`."""
 
 
 def run(out: Path, quick: bool) -> None:

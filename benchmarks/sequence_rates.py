@@ -8,14 +8,14 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 from . import families
 from .datasets import Array
+from .learners import LEARNERS
 from .timed import FIRST_FAULT, LENGTH, Base, is_known, with_faults
 
 HISTORY = ("10",)
-LEARNERS = {"oslrau": OSLRAU, "stacked": StackedSPN}
 RATES = (0.01, 0.001)
 COLUMNS = [f"records {rate}" for rate in RATES]
 GOAL = 1.5

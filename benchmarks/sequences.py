@@ -12,9 +12,10 @@ from river.anomaly import HalfSpaceTrees
 from river.preprocessing import MinMaxScaler
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 from .datasets import Array
+from .learners import WITH_MIXTURES
 from .report import environment, markdown, prose, write_page
 from .sequence_rates import HISTORY, found_faults, goals, usual, without_memory
 from .timed import DEVELOPMENT, FIRST_FAULT, HELD_OUT, Base, with_faults
@@ -36,7 +37,7 @@ added variance and fields that no longer belong to the others, of 60 records eac
 single records that are far from the ones before. Area under the ROC curve and average precision
 against the records without a fault, means of two seeds. *Record* is the p-value, *given the past*
 minus the log-likelihood. The records after a fault count as usual, although their history still
-holds it. *Stacked* has the learner of `kind = "stacked"`. *VAR* is a recursive vector
+holds it. *Mixtures* has mixtures beside the network. *VAR* is a recursive vector
 autoregression of one lag with a full covariance; *trees* are River's HalfSpaceTrees on shingles of
 8 records."""
 
@@ -45,8 +46,8 @@ RATES_TEXT = """\
 
 Sequences without faults, from record 4,000 on, means of twelve seeds: share of the records with a
 p-value at most 0.01 and 0.001, and the mean log-likelihood. The goal is 1.5 times the nominal rate.
-*Learner* is that of `kind`. *Known regimes* are those with at least 500 records so far: the first
-records of a regime are unusual."""
+*Learner* is `oslrau`, alone or with `mixtures`. *Known regimes* are those with at least 500
+records so far: the first records of a regime are unusual."""
 
 FOUND_TEXT = """\
 ## Alarms of faults that last
@@ -107,9 +108,9 @@ def with_past(x: Array) -> Scores:
     }
 
 
-def stacked(x: Array) -> Scores:
-    block = StreamScorer(StackedSPN(), history=HISTORY).process(x)
-    return {"stacked: record": surprise(block.p_value)}
+def with_mixtures(x: Array) -> Scores:
+    block = StreamScorer(WITH_MIXTURES(), history=HISTORY).process(x)
+    return {"mixtures: record": surprise(block.p_value)}
 
 
 def peers(x: Array) -> Scores:
@@ -155,7 +156,7 @@ def trees(x: Array) -> Array:
     return score
 
 
-METHODS: tuple[Callable[[Array], Scores], ...] = (single, with_past, stacked, peers)
+METHODS: tuple[Callable[[Array], Scores], ...] = (single, with_past, with_mixtures, peers)
 
 
 def faults(name: str, base: Base, n: int, seeds: int) -> Iterator[dict[str, object]]:
@@ -197,7 +198,7 @@ def runs(files: tuple[Path, ...]) -> Iterator[dict[str, object]]:
             x, y = arrays["x"].astype(np.float64), arrays["y"].astype(bool)
         if not y.any():
             continue
-        scores = {**single(x), **with_past(x), **stacked(x), "VAR": autoregression(x)}
+        scores = {**single(x), **with_past(x), **with_mixtures(x), "VAR": autoregression(x)}
         for label, score in scores.items():
             found.setdefault(label, []).append((score, y))
             found.setdefault(f"{label}, 32 records", []).append((trailing(score), y))

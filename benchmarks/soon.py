@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from faust_oslrau.learner import StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 from .datasets import Array
 from .families import clusters, factors
@@ -55,7 +55,7 @@ def run(out: Path, quick: bool) -> None:
 
 def gains(x: Array, fresh: Array) -> tuple[Array, Array]:
     """Mean gain on fresh records at each learning boundary, up to every 1,024 records."""
-    scorer = StreamScorer(StackedSPN())
+    scorer = StreamScorer(OSLRAU())
     mean, deviation = x.mean(axis=0), x.std(axis=0)
     z = (fresh - mean) / deviation
     independent = -0.5 * (z**2 + np.log(2 * np.pi) + 2 * np.log(deviation)).sum(axis=1).mean()

@@ -96,7 +96,7 @@ class Cost(NamedTuple):
 
 def run(plan: Plan) -> None:
     """Nanoseconds per point and leaf of scoring and learning, against a bare loop."""
-    compile_kernels(OSLRAU)
+    compile_kernels()
     by_leaves = measure([(n, MIDDLE_VARIABLES) for n in LEAVES], [256], [1, 256], "leaves")
     by_variables = measure([(MIDDLE_LEAVES, d) for d in VARIABLES], [256], [1, 256], "variables")
     by_rows = measure([(MIDDLE_LEAVES, MIDDLE_VARIABLES)], [*BATCHES, ROWS], BATCHES, "rows")

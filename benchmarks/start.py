@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, str]] = {
     "defaults": {},
     "entities": {"OSLRAU_ENTITY": "key"},
     "history, seasons": {"OSLRAU_HISTORY": "10", "OSLRAU_SEASONS": "UTC"},
-    "stacked": {"OSLRAU_LEARNER_KIND": "stacked"},
+    "mixtures": {"OSLRAU_LEARNER_MIXTURES": "true"},
 }
 
 TEXT = """\

@@ -8,10 +8,11 @@ from time import process_time
 
 import numpy as np
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer, compile_kernels
+from faust_oslrau.learner import OSLRAU, StreamScorer, compile_kernels
 
 from .datasets import Array
 from .families import factors
+from .learners import LEARNERS
 from .mixtures import log_gaussian
 from .report import NOISE, prose, write_report
 
@@ -27,9 +28,8 @@ Correlated fields of two kinds: *ten* factors, and a *third* as many factors as 
 records in mini-batches of 256, the mean log-likelihood of 1,000 fresh ones in nats, and that of
 one Gaussian with the mean and covariance of the 5,000. *Spikes* are records with one field 8
 standard deviations off: how many of 28 are anomalies for `StreamScorer`. *Score* and *learn* are
-microseconds per record after the first 4,352. `StackedSPN` renews its leaves just before, as each
-time that the number of records has doubled, which these times leave out. *Longest* is the longest
-learning of a mini-batch in milliseconds, renewals included; *state* is bytes per field."""
+microseconds per record after the first 4,352. *Longest* is the longest learning of a mini-batch in
+milliseconds; *state* is bytes per field."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,13 @@ class Wide:
 
 def run(out: Path, quick: bool) -> None:
     """Densities of wide records beside one full Gaussian, spikes of single fields, cost."""
-    for kind in (OSLRAU, StackedSPN):
-        compile_kernels(kind)
+    compile_kernels()
     widths = [16, 200] if quick else [16, 64, 128, 129, 200, 256, 257, 300, 500, 1000]
     results = [
-        measure(kind, name, d)
+        measure(learner, name, d)
         for name in ("ten", "third")
         for d in widths
-        for kind in (OSLRAU, StackedSPN)
+        for learner in LEARNERS
     ]
     write_report(
         out, "wide", ["Wide records", prose(TEXT), NOISE],
@@ -65,17 +64,17 @@ def run(out: Path, quick: bool) -> None:
     )  # fmt: skip
 
 
-def measure(kind: type[OSLRAU] | type[StackedSPN], name: str, d: int) -> Wide:
+def measure(learner: str, name: str, d: int) -> Wide:
     rng = np.random.default_rng(d)
     x = (ten_factors if name == "ten" else factors)(rng, N_RECORDS + N_FRESH, d)
     known, fresh = x[:N_RECORDS], x[N_RECORDS:]
-    model = kind()
+    model = LEARNERS[learner]()
     score_us, learn_us, longest_ms = learn(model, known)
     covariance = np.cov(known.T) + RIDGE * np.eye(d)
     gaussian = float(log_gaussian(fresh, known.mean(axis=0), covariance).mean())
     return Wide(
-        name, d, kind.__name__, float(model.score_samples(fresh).mean()), gaussian,
-        count_spikes(kind, known, fresh), score_us, learn_us, longest_ms,
+        name, d, learner, float(model.score_samples(fresh).mean()), gaussian,
+        count_spikes(learner, known, fresh), score_us, learn_us, longest_ms,
         len(model.to_bytes()) / d,
     )  # fmt: skip
 
@@ -85,7 +84,7 @@ def ten_factors(rng: np.random.Generator, n: int, d: int) -> Array:
     return rng.normal(size=(n, 10)) @ loadings + rng.uniform(0.1, 0.5, d) * rng.normal(size=(n, d))
 
 
-def learn(model: OSLRAU | StackedSPN, x: Array) -> tuple[float, float, float]:
+def learn(model: OSLRAU, x: Array) -> tuple[float, float, float]:
     """Learn the rows; return what a late record takes to score and to learn, and the longest."""
     scoring, learning, longest = 0.0, 0.0, 0.0
     for start in range(0, len(x), 256):
@@ -102,9 +101,9 @@ def learn(model: OSLRAU | StackedSPN, x: Array) -> tuple[float, float, float]:
     return scoring * per_record, learning * per_record, 1e3 * longest
 
 
-def count_spikes(kind: type[OSLRAU] | type[StackedSPN], known: Array, fresh: Array) -> int:
+def count_spikes(learner: str, known: Array, fresh: Array) -> int:
     """Count the anomalies among spikes that come within one mini-batch."""
-    scorer = StreamScorer(kind())
+    scorer = StreamScorer(LEARNERS[learner]())
     scorer.process(known)
     spiked, fields = fresh[:N_SPIKES].copy(), np.arange(N_SPIKES) * known.shape[1] // N_SPIKES
     spiked[np.arange(N_SPIKES), fields] += SPIKE * known.std(axis=0)[fields]

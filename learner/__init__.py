@@ -10,16 +10,13 @@ from .errors import (
     NotFittedError,
     StateError,
 )
-from .layered import NetworkLearner
 from .network.structure import Network
 from .oslrau import OSLRAU
-from .protocol import Learner
 from .scoring.blame import Blame
 from .scoring.block import ChangedRate, Forecast, RateChange, ScoredBlock, Silence, SilentEntity
 from .scoring.drift import Change
 from .scoring.entity_events import Aspect, EntityEvent, EntityProfile
 from .scoring.incident import Incident, IncidentEvent, IncidentParameters
-from .stacked import StackedSPN
 from .stream import StreamScorer
 
 __all__ = [
@@ -38,16 +35,13 @@ __all__ = [
     "IncidentParameters",
     "InvalidInputError",
     "InvalidParameterError",
-    "Learner",
     "LearnerError",
     "Network",
-    "NetworkLearner",
     "NotFittedError",
     "RateChange",
     "ScoredBlock",
     "Silence",
     "SilentEntity",
-    "StackedSPN",
     "StateError",
     "StreamScorer",
     "compile_kernels",

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 from numba.core import event
@@ -19,15 +19,12 @@ from faust_oslrau.learner.arrays import FloatArray
 
 from .oslrau import OSLRAU
 from .scoring.incident import IncidentParameters
-from .stacked import StackedSPN
-from .stand_in import Beginner, StandIn
 from .stream import StreamScorer
-from .stream.shares import RATES, follow
 from .vector.compiler import KERNELS, Kernel
 
 FEWEST_FIELDS = 3
-WIDE = 258
-"""Fields from which on a `StackedSPN` has no several covariances."""
+WIDE = 130
+"""Fields from which on a background has blocks."""
 
 _SIZE_BYTES = 8
 
@@ -47,17 +44,17 @@ def compile_scorer(
         _run(scorer, n_fields)
 
 
-def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
-    """Compile all kernels that one kind of learner may need, or load them from their cache."""
-    model = OSLRAU(min_count=8, max_leaf_vars=2) if kind is OSLRAU else kind(memory=2000.0)
+def compile_kernels() -> None:
+    """Compile all kernels that there may be need of, or load them from their cache."""
+    model = OSLRAU(min_count=8, max_leaf_vars=2, mixtures=True, memory=2000.0)
     new = partial(StreamScorer, alarm_rate=0.1, incidents=IncidentParameters())
     compile_scorer(new(model, transforms={0: "count"}))
-    compile_scorer(new(kind(), max_entities=8, forecasting=True))
-    compile_scorer(new(kind(), n_categories=2))
+    compile_scorer(new(OSLRAU(), max_entities=8, forecasting=True))
+    compile_scorer(new(OSLRAU(), n_categories=2))
     timed = partial(new, seasons="UTC", silences=True, rates=60.0)
-    compile_scorer(timed(kind(), history=("10",), forecasting=True))
+    compile_scorer(timed(OSLRAU(), history=("10",), forecasting=True))
     rows = _rows(WIDE)
-    kind().partial_fit(rows[:48], batch_size=16)
+    OSLRAU().partial_fit(rows[:48], batch_size=16)
     rows = rows[:, :FEWEST_FIELDS]
     model.partial_fit(rows, batch_size=16)
     model.score_samples(rows, variance_floor=1e-3)
@@ -66,7 +63,7 @@ def compile_kernels(kind: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> None:
 
 
 def _run(scorer: StreamScorer, n_fields: int = FEWEST_FIELDS) -> None:
-    """Process a stream with whatever may happen in one, but for a sudden change."""
+    """Process a stream with whatever may happen in one."""
     rows = _rows(max(FEWEST_FIELDS, n_fields))
     n = np.arange(len(rows))
     categories = np.add.outer(n, np.arange(scorer.parameters["n_categories"])) % 3
@@ -79,8 +76,6 @@ def _run(scorer: StreamScorer, n_fields: int = FEWEST_FIELDS) -> None:
         scorer.process(rows[some], own, places[some], groups and groups[: len(some)])
     scorer = StreamScorer.from_bytes(scorer.to_bytes(), type(scorer.learner))
     scorer.process(rows, keys, places + places[-1], groups)
-    halves, weight = np.full((1, 2), 0.5), np.ones((len(RATES), 2))
-    follow(halves, halves[0], RATES, weight, np.empty((1, 2)))  # as after a sudden change
 
 
 def _help(scorer: StreamScorer) -> None:
@@ -101,12 +96,17 @@ def _rows(n_fields: int) -> FloatArray:
     return rows
 
 
+class Beginner(OSLRAU):
+    """The network with which learning begins: all kernels of `OSLRAU` but those that learn."""
+
+    def _learn(self, *_: Any) -> None: ...
+
+
 class _Compilation(event.Listener):
     """Tells of progress, and has a second process fill the same cache if something is not in it."""
 
     def __init__(self, scorer: StreamScorer, told: Told | None) -> None:
-        self._state, self._kind = scorer.to_bytes(), type(scorer.learner).__name__
-        self._told = told
+        self._state, self._told = scorer.to_bytes(), told
         self._done, self._needed = 0, _n_needed(scorer)
         self._began = (os.cpu_count() or 1) == 1  # a helper would take the only processor
         self._helper: subprocess.Popen[bytes] | None = None
@@ -118,7 +118,7 @@ class _Compilation(event.Listener):
                 self._begin()
 
     def _begin(self) -> None:
-        command, nothing = [sys.executable, "-m", __name__, self._kind], subprocess.DEVNULL
+        command, nothing = [sys.executable, "-m", __name__], subprocess.DEVNULL
         self._helper = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing
         )
@@ -140,10 +140,7 @@ class _Compilation(event.Listener):
 
 def _n_needed(scorer: StreamScorer) -> int:
     """Return about how many kernels a scorer needs."""
-    oslrau = isinstance(scorer.learner, OSLRAU)
-    folders = {"vector", "scoring", "stream", "density"} | (
-        {"network", "algorithm", "queries"} if oslrau else {"stacked"}
-    )
+    folders = {"vector", "scoring", "stream", "density", "network", "algorithm", "queries"}
     if scorer.parameters["max_entities"] is not None:
         folders.add("entities")
     return sum(kernel.folder in folders for kernel in KERNELS)
@@ -181,8 +178,7 @@ def _end_with_input(stream: IO[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    stands_in: type[Beginner] | type[StandIn] = StandIn if sys.argv[1] == "StackedSPN" else Beginner
     size = int.from_bytes(sys.stdin.buffer.read(_SIZE_BYTES), "big")
-    given = StreamScorer.from_bytes(sys.stdin.buffer.read(size), stands_in)
+    given = StreamScorer.from_bytes(sys.stdin.buffer.read(size), Beginner)
     _end_with_input(sys.stdin.buffer)
     _help(given)

@@ -11,12 +11,8 @@ from faust_oslrau.learner.arrays import Arrays
 from .errors import NotFittedError, StateError
 from .oslrau import OSLRAU
 from .parameters import Parameters
-from .stacked import StackedSPN
 from .state import pack, record_count, unpack
 from .state_schema import check_types, expect
-
-NetworkLearner = OSLRAU | StackedSPN
-"""A learner whose density is a network of nodes, with its size and its drawings."""
 
 
 class Layer(Protocol):
@@ -37,8 +33,8 @@ class LayeredDensity(Parameters, Generic[L]):
     hyper-parameters the network has; None for ``OSLRAU()``.
     """
 
-    learner: NetworkLearner | None
-    _fitted: tuple[NetworkLearner, L] | None = None
+    learner: OSLRAU | None
+    _fitted: tuple[OSLRAU, L] | None = None
     _width: int | None = None
 
     def check_parameters(self) -> None:
@@ -46,7 +42,7 @@ class LayeredDensity(Parameters, Generic[L]):
         self._begun()
 
     @property
-    def learner_(self) -> NetworkLearner:
+    def learner_(self) -> OSLRAU:
         """The network; NotFittedError before the first mini-batch."""
         return self._known()[0]
 
@@ -59,8 +55,8 @@ class LayeredDensity(Parameters, Generic[L]):
         return pack(self.state_kind, values, {"learner": network, **layer.state()})
 
     @classmethod
-    def from_bytes(cls, data: bytes, learner: type[OSLRAU] | type[StackedSPN] = OSLRAU) -> Self:
-        """Read what ``to_bytes`` wrote, with a learner of type ``learner``.
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what ``to_bytes`` wrote.
 
         Raises
         ------
@@ -69,7 +65,7 @@ class LayeredDensity(Parameters, Generic[L]):
         """
         values, arrays = unpack(data, cls.state_kind)
         try:
-            network = learner.from_bytes(arrays["learner"].tobytes())
+            network = OSLRAU.from_bytes(arrays["learner"].tobytes())
             own = {name: values[name] for name in cls()._layer_params()}
             check_types(values, {"n_fields": (int, type(None)), **dict.fromkeys(own, (int,))})
             model = cls().set_params(learner=network.untrained(), **own)
@@ -92,12 +88,12 @@ class LayeredDensity(Parameters, Generic[L]):
         del own["learner"]
         return own
 
-    def _begun(self) -> tuple[NetworkLearner, L]:
+    def _begun(self) -> tuple[OSLRAU, L]:
         learner = OSLRAU() if self.learner is None else self.learner.untrained()
         learner.check_parameters()
         return learner, self._new_layer()
 
-    def _known(self) -> tuple[NetworkLearner, L]:
+    def _known(self) -> tuple[OSLRAU, L]:
         if self._fitted is None:
             raise NotFittedError
         return self._fitted

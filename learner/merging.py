@@ -12,16 +12,14 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from .entities.merging import merge_entities
 from .errors import InvalidInputError
 from .network.layout import LEAF, MULTIVARIATE_LEAF, SUM, moments_length, statistics_length
-from .network.packing import NO_BACKGROUND, scopes_of
+from .network.packing import scopes_of
 from .oslrau import OSLRAU
-from .protocol import Learner
-from .stacked import StackedSPN
 from .state import pack, unpack
 from .stream import StreamScorer
 
 
-def merge_models(models: Sequence[Learner]) -> OSLRAU | StackedSPN:
-    """Return the mixture of models of one kind, each weighted by its records.
+def merge_models(models: Sequence[OSLRAU]) -> OSLRAU:
+    """Return the mixture of models, each weighted by its records.
 
     A record's density is the weighted mean of its densities by the models. The mixture is a network
     in units of the model with the most records, and learns on with the parameters of that one. The
@@ -31,15 +29,24 @@ def merge_models(models: Sequence[Learner]) -> OSLRAU | StackedSPN:
     Raises
     ------
     InvalidInputError
-        There is no model, or one has learned nothing, a field was never observed, they have
-        different numbers of fields, or they are of different kinds.
+        There is no model, or one has learned nothing, or has no background or mixtures as the
+        others have; a field was never observed; or they have different numbers of fields.
     """
-    grown = [model for model in models if isinstance(model, OSLRAU)]
-    stacked = [model for model in models if isinstance(model, StackedSPN)]
-    if len(models) not in (len(grown), len(stacked)):
-        raise InvalidInputError("models: expected those of one kind, OSLRAU or StackedSPN")
     _check_learned(models)
-    return StackedSPN.mixture(stacked) if stacked else merge_oslrau(grown)
+    if len({(model.background, model.mixtures) for model in models}) > 1:
+        raise InvalidInputError("models: expected mixtures in each, or in none")
+    read = [unpack(model.to_bytes(), "OSLRAU") for model in models]
+    largest = int(np.argmax([model.n_records_ for model in models]))
+    values, units = read[largest]
+    if any(len(arrays["scale"]) != len(units["scale"]) for _, arrays in read):
+        raise InvalidInputError("models: expected as many fields in each")
+    if any(np.isnan(arrays["scale"]).any() for _, arrays in read):
+        raise InvalidInputError("models: expected each field to have been observed in each")
+    parts = [_in_units(arrays, units["location"], units["scale"]) for _, arrays in read]
+    n_records = [model.n_records_ for model in models]
+    merged = _mixture(parts, np.array(n_records, np.float64))
+    merged |= {"location": units["location"], "scale": units["scale"]}
+    return OSLRAU.from_bytes(pack("OSLRAU", {**values, "n_records": sum(n_records)}, merged))
 
 
 def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
@@ -55,14 +62,14 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     Raises
     ------
     InvalidInputError
-        There is no scorer, or one has learned nothing; models are of different kinds; a scorer has
+        There is no scorer, or one has learned nothing; models do not go together; a scorer has
         other transforms, another history or another ``max_entities`` than the first one; or a
         scorer has seasons: what is known of those of one partition cannot be mixed with what is
         known of another's.
     """
     for scorer in scorers:
         _check(scorer, scorers[0])
-    models: list[Learner] = [scorer.learner for scorer in scorers]
+    models = [scorer.learner for scorer in scorers]
     _check_learned(models)
     largest = int(np.argmax([scorer.n_records for scorer in scorers]))
     states = [_without_past(scorer) for scorer in scorers]
@@ -81,7 +88,7 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     return merged.to_bytes()
 
 
-def _check_learned(models: Sequence[Learner]) -> None:
+def _check_learned(models: Sequence[OSLRAU]) -> None:
     if not models or any(model.n_records_ == 0 for model in models):
         raise InvalidInputError("models: expected some that have learned records")
 
@@ -109,33 +116,37 @@ def _without_past(scorer: StreamScorer) -> tuple[dict[str, Any], Arrays]:
     return values, arrays
 
 
-def merge_oslrau(models: Sequence[OSLRAU]) -> OSLRAU:
-    """Return the mixture of models that have learned records, as `merge_models` does."""
-    read = [unpack(model.to_bytes(), "OSLRAU") for model in models]
-    largest = int(np.argmax([model.n_records_ for model in models]))
-    values, units = read[largest]
-    if any(len(arrays["scale"]) != len(units["scale"]) for _, arrays in read):
-        raise InvalidInputError("models: expected as many fields in each")
-    if any(np.isnan(arrays["scale"]).any() for _, arrays in read):
-        raise InvalidInputError("models: expected each field to have been observed in each")
-    parts = [_in_units(arrays, units["location"], units["scale"]) for _, arrays in read]
-    n_records = [model.n_records_ for model in models]
-    merged = _mixture(parts, np.array(n_records, np.float64))
-    merged |= {"location": units["location"], "scale": units["scale"]}
-    return OSLRAU.from_bytes(pack("OSLRAU", {**values, "n_records": sum(n_records)}, merged))
-
-
 def _mixture(parts: Sequence[Arrays], n_records: FloatArray) -> Arrays:
-    """Return the packed network whose root is the sum of the roots of others."""
-    merged = {name: np.concatenate([part[name] for part in parts]) for name in _CONCATENATED}
-    ends = np.cumsum([len(part["kind"]) for part in parts])
-    merged["weight"][ends - 1] = n_records
-    root = {"kind": SUM, "n_children": len(parts), "weight": 1.0, "count": n_records.sum()}
+    """Return the packed network whose root has the components of all roots.
+
+    The background of the first one is that of the mixture; those of others are components.
+    """
+    found = [_components(part, n) for part, n in zip(parts, n_records, strict=True)]
+    merged = {name: np.concatenate([part[name] for part, _ in found]) for name in _CONCATENATED}
+    n_children = sum(n for _, n in found)
+    root = {"kind": SUM, "n_children": n_children, "weight": 1.0, "count": n_records.sum()}
     for name, value in root.items():
         merged[name] = np.append(merged[name], np.array(value, merged[name].dtype))
     merged["changes"] = np.sum([part["changes"] for part in parts], axis=0)
-    merged["background"] = np.array([NO_BACKGROUND])
+    merged["background"] = parts[0]["background"]
     return merged
+
+
+def _components(part: Arrays, n_records: float) -> tuple[Arrays, int]:
+    """Return a packed network without a sum at its root, and the number of components it had.
+
+    They have the weight of ``n_records`` together.
+    """
+    if part["kind"][-1] != SUM:
+        return part | {"weight": np.append(part["weight"][:-1], n_records)}, 1
+    children: list[int] = []  # those that wait for their parent
+    for place, n in enumerate(part["n_children"][:-1].tolist()):
+        del children[len(children) - n :]
+        children.append(place)
+    weight = part["weight"].copy()
+    weight[children] *= n_records / weight[children].sum()
+    own = {name: part[name][:-1] for name in ("kind", "n_children", "count")}
+    return part | own | {"weight": weight[:-1]}, len(children)
 
 
 _CONCATENATED = (
@@ -148,7 +159,7 @@ def _in_units(arrays: Arrays, location: FloatArray, scale: FloatArray) -> Arrays
     """Return a packed network with its leaves in other units, (x - location) / scale."""
     factor = arrays["scale"] / scale
     shift = (arrays["location"] - location) / scale
-    found = {name: arrays[name].copy() for name in (*_CONCATENATED, "changes")}
+    found = {name: arrays[name].copy() for name in (*_CONCATENATED, "changes", "background")}
     scopes = np.split(arrays["leaf_scope"], np.cumsum(arrays["leaf_size"])[:-1])
     leaves = arrays["kind"][np.isin(arrays["kind"], [LEAF, MULTIVARIATE_LEAF])]
     single = np.array(

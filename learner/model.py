@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, Self, TypeVar
+from typing import Self
 
 from numpy.typing import ArrayLike
 
@@ -10,13 +10,11 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 
 from .errors import StateError
 from .parameters import Parameters, require
+from .queries.density import Evaluation
 from .state import pack, record_count, unpack
 
-Evaluated = TypeVar("Evaluated")
-"""What the model's ``evaluate`` returns."""
 
-
-class Model(Parameters, Generic[Evaluated]):
+class Model(Parameters):
     """A density that learns a stream of records."""
 
     def partial_fit(
@@ -25,7 +23,7 @@ class Model(Parameters, Generic[Evaluated]):
         y: None = None,
         *,
         batch_size: int | None = None,
-        evaluation: Evaluated | None = None,
+        evaluation: Evaluation | None = None,
     ) -> Self:
         """Learn the rows of ``X`` (m, d): one mini-batch, or several of ``batch_size`` rows.
 
@@ -75,7 +73,7 @@ class Model(Parameters, Generic[Evaluated]):
         """Return ``X`` as rows (m, d)."""
         raise NotImplementedError
 
-    def _learn_rows(self, rows: FloatArray, batch_size: int, evaluation: Evaluated | None) -> None:
+    def _learn_rows(self, rows: FloatArray, batch_size: int, evaluation: Evaluation | None) -> None:
         """Learn at least one row, in mini-batches of ``batch_size``."""
         raise NotImplementedError
 

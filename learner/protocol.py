@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,17 +49,6 @@ class Measured(Protocol):
         """Log-density of each row (m,) in nats."""
 
 
-class Evaluation(Measured, Protocol):
-    """What a learner says of rows."""
-
-    @property
-    def by_network(self) -> FloatArray:
-        """Log-density (m, M) of each row by each of the networks that the learner mixes."""
-
-    def weighed(self, log_shares: FloatArray) -> Measured:
-        """Measure with other shares of the networks in each row, given their logarithms (m, M)."""
-
-
 class Comparable(Protocol):
     """A density that compares the fields of a record with each other."""
 
@@ -91,58 +80,6 @@ class Predictive(Comparable, Protocol):
         With room for ``more`` in each field of each row. The weights of a field add up to 1, but
         for negligible ones.
         """
-
-
-class Density(Predictive, Protocol):
-    """The density of rows, or of each of some rows."""
-
-    @property
-    def established(self) -> Predictive:
-        """The density without what only recent records support."""
-
-
-class Learner(Density, Protocol):
-    """A density that is learned one mini-batch at a time. Low log-density = anomalous."""
-
-    n_records_: int
-    memory: float | None
-
-    def check_parameters(self) -> None:
-        """Raise InvalidParameterError for a hyper-parameter outside its range."""
-
-    def partial_fit(self, X: ArrayLike, *, evaluation: Any = None) -> object:
-        """Learn one mini-batch (m, d), NaN = missing.
-
-        ``evaluation`` is the result of ``evaluate`` for these rows; one of other rows is ignored.
-        """
-
-    def evaluate(self, X: ArrayLike) -> Evaluation:
-        """Measure how usual each row is by k measures, high = usual, the log-density first.
-
-        That is the log-density of the ``established`` density. ``k`` never changes once something
-        was learned; a row's bits depend on that row alone.
-        """
-
-    @property
-    def established(self) -> Self:
-        """The density without what only recent records support."""
-
-    @property
-    def shares(self) -> FloatArray:
-        """Shares (M,) of the networks that the learner mixes."""
-
-    def weighed(self, log_shares: FloatArray) -> Density:
-        """Return the density of m rows, each with shares of its own, given as logarithms (m, M)."""
-
-    def untrained(self) -> Self:
-        """Return a learner with the same hyper-parameters that has learned nothing."""
-
-    def to_bytes(self) -> bytes:
-        """Write the whole state, so that learning can go on from it to the same bits."""
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Restore what ``to_bytes`` wrote; StateError for anything else."""
 
 
 Which = Mask | IntArray | slice

@@ -19,7 +19,6 @@ from .errors import InvalidInputError
 from .keys import Key
 from .oslrau import OSLRAU
 from .parameters import require
-from .stacked import StackedSPN
 from .stream import FIRST_BATCH
 
 try:
@@ -70,7 +69,7 @@ class OSLRAUAnomaly(AnomalyDetector):
 
     def __init__(
         self,
-        learner: OSLRAU | StackedSPN | EntityDensity | CategoricalDensity | None = None,
+        learner: OSLRAU | EntityDensity | CategoricalDensity | None = None,
         batch_size: int = 256,
         fields: Sequence[Hashable] | None = None,
         entity: Hashable | None = None,

@@ -13,7 +13,6 @@ from .categories.density import CategoricalDensity
 from .entities.density import EntityDensity, Names
 from .errors import InvalidInputError, InvalidParameterError
 from .oslrau import OSLRAU
-from .stacked import StackedSPN
 
 try:
     from sklearn.base import BaseEstimator, DensityMixin, clone
@@ -24,7 +23,7 @@ except ModuleNotFoundError as error:
         f"{__name__} needs scikit-learn: pip install 'faust-oslrau[sklearn]'", name=error.name
     ) from error
 
-Density = OSLRAU | StackedSPN | EntityDensity | CategoricalDensity
+Density = OSLRAU | EntityDensity | CategoricalDensity
 
 
 class OSLRAUDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

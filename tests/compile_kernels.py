@@ -7,7 +7,7 @@ is nothing to compile.
 from numba.core import event
 
 from faust_oslrau.app.offline.progress import Report, progress
-from faust_oslrau.learner import OSLRAU, StackedSPN, compile_kernels
+from faust_oslrau.learner import compile_kernels
 from faust_oslrau.learner.vector.compiler import KERNELS, Kernel
 
 
@@ -31,5 +31,4 @@ if __name__ == "__main__":
         progress("compiled", "kernels") as report,
         event.install_listener("numba:compile", _Counter(report)),
     ):
-        compile_kernels(OSLRAU)
-        compile_kernels(StackedSPN)
+        compile_kernels()

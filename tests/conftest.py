@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.jars import find_java, kafka_jars
 from faust_oslrau.app.errors import BrokerError
-from faust_oslrau.learner import OSLRAU, compile_kernels
+from faust_oslrau.learner import compile_kernels
 
 # the first example of a test may compile kernels, and the machine may be busy
 settings.register_profile("no-deadline", deadline=None)
@@ -29,7 +29,6 @@ def compiled() -> None:
     """Compile the kernels into their cache, so that processes which tests wait for find them."""
     if not numba.config.DISABLE_JIT:
         compile_kernels()
-        compile_kernels(OSLRAU)
 
 
 @pytest.fixture(scope="session")
@@ -84,11 +83,11 @@ def dataset(dataset_file: Callable[[str], Path]) -> Callable[[str], NDArray[np.f
 
 # Files that take longest. Those of the learner compute while the others wait for workers.
 _LONGEST = (
-    "worker/test_worker_outages.py", "worker/test_worker_cluster.py", "learner/test_stacked.py",
+    "worker/test_worker_outages.py", "worker/test_worker_cluster.py",
     "benchmarks/test_commands.py", "worker/test_snapshots.py", "partitions/test_log_changes.py",
     "chaos/test_chaos.py", "worker/test_worker.py", "worker/test_schemas.py",
     "offline/test_inspection.py", "partitions/test_delivery.py", "worker/test_security.py",
-    "learner/test_challenger.py", "learner/test_seasons.py",
+    "learner/test_seasons.py",
 )  # fmt: skip
 
 

@@ -335,11 +335,12 @@ class Advisor:
         return float(np.mean(rates or [0.0])) * max(len(rates), self._partitions or 0)
 
     def _learner(self) -> None:
-        """Tell what the other learner would bring: its likelihoods are higher, not its alarms."""
-        stacked = replace(self._settings, learner=replace(self._settings.learner, kind="stacked"))
-        gain = self._gain(self._settings, stacked, "learner.kind = stacked")
+        """Tell what mixtures would bring: likelihoods are higher, alarms no better."""
+        learner = replace(self._settings.learner, mixtures=True)
+        mixtures = replace(self._settings, learner=learner)
+        gain = self._gain(self._settings, mixtures, "learner.mixtures = true")
         why = f"{gain} nats a record; for likelihoods and forecasts, alarms rank no better"
-        self._choose("learner.kind", "stacked", why, advised=False)
+        self._choose("learner.mixtures", True, why, advised=False)
 
 
 def _how_far(records: Sequence[KafkaRecord], field: str) -> tuple[float, float, bool, float] | None:

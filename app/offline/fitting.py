@@ -10,7 +10,7 @@ from pathlib import Path
 
 from faust_oslrau.app.errors import OslrauError, SettingsError
 from faust_oslrau.app.files import LARGEST_MODEL, read_file
-from faust_oslrau.app.pipeline import LEARNERS, SeenFields, Snapshot, changed_settings
+from faust_oslrau.app.pipeline import SeenFields, Snapshot, changed_settings
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import StreamScorer
 from faust_oslrau.learner.errors import LearnerError
@@ -129,12 +129,10 @@ def merge(models: Sequence[Snapshot]) -> Snapshot:
         if changed := changed_settings(first.settings, model.settings):
             raise ModelError(f"expected models with the same settings: {'; '.join(changed)}")
     try:
-        kind = LEARNERS[first.learner_kind]
-        scorers = [StreamScorer.from_bytes(model.scorer or b"", kind) for model in models]
+        scorers = [StreamScorer.from_bytes(model.scorer or b"") for model in models]
         scorer = merge_scorers(scorers)
     except LearnerError as error:
         raise ModelError(f"models cannot be merged: {error}") from error
-    learner = StreamScorer.from_bytes(scorer, kind).learner
+    learner = StreamScorer.from_bytes(scorer).learner
     records = sum(model.records for model in models)
-    nodes = getattr(learner, "n_nodes_", 0)
-    return replace(first, records=records, nodes=nodes, scorer=scorer, topic_id=None)
+    return replace(first, records=records, nodes=learner.n_nodes_, scorer=scorer, topic_id=None)

@@ -19,7 +19,6 @@ from faust_oslrau.app.kafka.positions import recorded_start, recorded_topic, sta
 from faust_oslrau.app.kafka.security import client_arguments, producer_arguments
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
 from faust_oslrau.app.pipeline import (
-    LEARNERS,
     Snapshot,
     check_settings,
     initial_digest,
@@ -354,7 +353,7 @@ def describe_entity(found: Found, entity: str) -> dict[str, Any] | None:
     if snapshot is None or found.scorer is None:
         return None
     try:
-        scorer = StreamScorer.from_bytes(found.scorer, LEARNERS[snapshot.learner_kind])
+        scorer = StreamScorer.from_bytes(found.scorer)
     except StateError as error:
         raise InspectionError(f"snapshot {found.stored.where}: {error}") from error
     profile = scorer.entity_profile(entity)

@@ -11,7 +11,7 @@ from faust_oslrau.app.metrics import accepted, metrics_page
 from faust_oslrau.app.partitions.held_partition import HeldPartition
 from faust_oslrau.app.partitions.runtime import Runtime
 from faust_oslrau.app.pipeline import profile_data
-from faust_oslrau.learner import NetworkLearner
+from faust_oslrau.learner import OSLRAU
 
 from . import health
 from .answers import Answer, json_answer, refusal, text_answer
@@ -196,7 +196,7 @@ async def _network(chosen: list[HeldPartition], *, as_dot: bool) -> Answer:
     for partition in chosen:
         place, names = partition.tp, partition.pipeline.learned_names
 
-        def draw(learner: NetworkLearner, place: Any = place, names: Any = names) -> Any:
+        def draw(learner: OSLRAU, place: Any = place, names: Any = names) -> Any:
             if as_dot:
                 return learner.to_dot(names)
             where = {"topic": place.topic, "partition": place.partition}

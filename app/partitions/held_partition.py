@@ -25,7 +25,7 @@ from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
 from faust_oslrau.app.pipeline import BLOCK, PartitionPipeline, ProcessedBlock, Successor
 from faust_oslrau.app.snapshots import SnapshotSchedule, spooled
-from faust_oslrau.learner import NetworkLearner
+from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.state import Extent
 from faust_oslrau.topics import KafkaRecord, OutMessage
 
@@ -365,7 +365,7 @@ def ages(block: ProcessedBlock) -> NDArray[np.float64]:
     return np.maximum(time.time() - block.timestamps / 1000, 0)
 
 
-def network_size(learner: NetworkLearner) -> NetworkSize:
+def network_size(learner: OSLRAU) -> NetworkSize:
     """Return the size of a learner's network; takes at least a tenth of a millisecond."""
     return NetworkSize(
         learner.node_counts_,

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from faust_oslrau.app.metrics import PartitionMetrics
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.learner import (
+    OSLRAU,
     ChangedRate,
     EntityProfile,
     Forecast,
-    NetworkLearner,
     SilentEntity,
 )
 
@@ -32,7 +32,7 @@ class PartitionQueries:
     metrics: PartitionMetrics
     _compute: Compute
 
-    async def ask(self, question: Callable[[NetworkLearner], Answer]) -> Answer | None:
+    async def ask(self, question: Callable[[OSLRAU], Answer]) -> Answer | None:
         """Evaluate a function of the model; None if there is no model yet."""
         learner = self.pipeline.learner
         return None if learner is None else await self._in_learner_thread(question, learner)

@@ -15,7 +15,6 @@ from .building import compile_pipeline, needs_times
 from .chosen_told import chosen_told
 from .entity_profile import profile_data
 from .initial_model import initial_model, new_pipeline
-from .learners import LEARNERS
 from .model_file import initial_digest
 from .pipeline import PartitionPipeline
 from .seen_fields import SeenFields
@@ -32,7 +31,6 @@ from .succession import BLOCK, Successor, changes, continued
 
 __all__ = [
     "BLOCK",
-    "LEARNERS",
     "STAGES",
     "EntityCounts",
     "ExpectedField",

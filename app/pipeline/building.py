@@ -7,14 +7,13 @@ from dataclasses import asdict, replace
 from typing import TypeVar
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner import IncidentParameters, StreamScorer
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
 from faust_oslrau.learner.compile import Told, compile_scorer
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.learner.state import Extent
 from faust_oslrau.topics import KEY, FeatureDecoder, FieldChoice, Kind
 
-from .learners import LEARNERS
 from .snapshot import Snapshot
 
 Value = TypeVar("Value", str, float)
@@ -65,7 +64,7 @@ def new_scorer(
         return {at: values[field] for at, field in enumerate(fields) if field in values}
 
     return StreamScorer(
-        LEARNERS[settings.learner.kind](**settings.learner.parameters),
+        OSLRAU(**settings.learner.parameters),
         settings.batch_size,
         settings.alarm_rate,
         learning=settings.learning,
@@ -116,7 +115,7 @@ def incident_parameters(settings: Settings) -> IncidentParameters | None:
 
 def restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Settings) -> StreamScorer:
     """Return the scorer of a snapshot, which must be one of its fields and settings."""
-    scorer = StreamScorer.from_bytes(data, LEARNERS[settings.learner.kind])
+    scorer = StreamScorer.from_bytes(data)
     new = new_scorer(settings, snapshot.fields, snapshot.n_categories, snapshot.counts)
     if scorer.n_fields not in (None, len(snapshot.fields)):
         raise StateError(

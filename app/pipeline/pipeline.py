@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
 from msgspec import to_builtins
 
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner import (
+    OSLRAU,
     Incident,
-    NetworkLearner,
     ScoredBlock,
     StreamScorer,
 )
@@ -236,11 +236,11 @@ class PartitionPipeline:
         return self._scoring.get("initial_model")
 
     @property
-    def learner(self) -> NetworkLearner | None:
+    def learner(self) -> OSLRAU | None:
         """The model; None before it has learned any record."""
         if self.scorer is None or self.scorer.learner.n_records_ == 0:
             return None
-        return cast(NetworkLearner, self.scorer.learner)
+        return self.scorer.learner
 
     @property
     def n_records(self) -> int:

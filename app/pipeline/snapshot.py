@@ -18,10 +18,9 @@ from faust_oslrau.topics import FieldWatch
 from .model_file import digest, digest_of
 
 _KIND = "Snapshot"
-_FIRST_KIND = "oslrau"
 # What snapshots without these settings were made with.
 _FIRST_VALUES: Mapping[str, Any] = {
-    "learner.kind": _FIRST_KIND,
+    "learner.mixtures": False,
     "entity": None,
     "kinds": {},
     "history": None,
@@ -109,11 +108,6 @@ class Snapshot:
     counts: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-
-    @property
-    def learner_kind(self) -> str:
-        """The kind of learner in it."""
-        return str(self.settings.get("learner.kind", _FIRST_KIND))
 
     def field_watch(self) -> FieldWatch:
         """Return what is known of the fields of the partition's records.
@@ -222,8 +216,6 @@ def scoring_settings(settings: Settings) -> dict[str, Any]:
         values["seasons"] = settings.seasons
     if settings.adapt_after != _FIRST_VALUES["adapt_after"]:
         values["adapt_after"] = settings.adapt_after
-    if settings.learner.kind != _FIRST_KIND:
-        values["learner.kind"] = settings.learner.kind
     parameters = settings.learner.parameters
     return values | {f"learner.{name}": value for name, value in parameters.items()}
 

@@ -22,8 +22,10 @@ FORMER = {
     "snapshot_records": "leave it out, or write a shorter snapshot_interval",
     "stretches": "leave it out, incidents gather small deviations that last, and history shows "
     "those that only their past makes unusual",
-    "learner.adapt_after": "leave it out, after a sudden change both networks stay for a time",
-    "learner.tree_nodes": "leave it out, oSLRAU's network is a kind of its own: learner.kind",
+    "learner.adapt_after": "leave it out, the model follows a change by itself",
+    "learner.random_state": "leave it out, nothing is drawn at random",
+    "learner.kind": "leave it out, or write learner.mixtures = true for the kind stacked",
+    "learner.tree_nodes": "leave it out, mixtures have up to a third of learner.max_nodes",
     "snapshots_topic": 'write snapshots = "topic:NAME"',
     **{
         f"learner.{name}": f"write {name} in the table [learner.oslrau]"

@@ -1,4 +1,4 @@
-"""The settings of the learner: its kind, and the parameters of each kind."""
+"""The settings of the learner."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 from faust_oslrau.app.errors import SettingsError
 
 from .section import Section, setting, short
-from .value_types import BOOLEAN, ValueType, choice, integer, number, optional, pairs
+from .value_types import BOOLEAN, ValueType, integer, number, optional, pairs
 
 # Importing the learner to read its parameters' names would take too long; a test compares them.
-_FEWEST_STACKED_NODES = 100
 OSLRAU_PARAMETERS: dict[str, tuple[Any, ValueType]] = {
     "corr_threshold": (0.1, number(0, 1, closed="high")),
     "max_leaf_vars": (None, optional(integer(0))),
@@ -49,42 +48,27 @@ OSLRAU = ValueType(f"some of {', '.join(OSLRAU_PARAMETERS)}, with a value each",
 
 @dataclass(frozen=True, slots=True)
 class LearnerSettings(Section):
-    """The kind of learner and its parameters.
-
-    `faust_oslrau.learner.OSLRAU` and `StackedSPN` document the parameters.
-    """
+    """The parameters of the learner, which `faust_oslrau.learner.OSLRAU` documents."""
 
     prefix: ClassVar[str] = "learner."
 
-    kind: str = setting("oslrau", choice("oslrau", "stacked"))
+    mixtures: bool = setting(False, BOOLEAN)
     max_nodes: int | None = setting(2000, optional(integer(2)))
     memory: float | None = setting(None, optional(number(0, math.inf)))
-    random_state: int = setting(0, integer(0, 2**32 - 1))
     oslrau: tuple[tuple[str, Any], ...] = setting((), OSLRAU)
 
     def __post_init__(self) -> None:
-        """Check the fields, then that they suit the kind."""
+        """Check the fields, then that they go together."""
         Section.__post_init__(self)  # super() fails, as dataclass slots create a new class
-        if self.kind == "stacked":
-            self._check_stacked()
+        if self.mixtures and not self.parameters["background"]:
+            raise SettingsError(
+                "setting learner.mixtures: expected false with learner.oslrau.background = false, "
+                "got true"
+            )
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the chosen kind, by name."""
-        found = {name: getattr(self, name) for name in ("max_nodes", "memory", "random_state")}
-        if self.kind == "stacked":
-            return found
+        """All parameters by name."""
+        own = ("mixtures", "max_nodes", "memory")
         defaults = {name: default for name, (default, _) in OSLRAU_PARAMETERS.items()}
-        return found | defaults | dict(self.oslrau)
-
-    def _check_stacked(self) -> None:
-        if self.oslrau:
-            raise SettingsError(
-                "setting learner.oslrau: expected no value with learner.kind = 'stacked', as it is "
-                "of the kind 'oslrau'"
-            )
-        if self.max_nodes is None or self.max_nodes < _FEWEST_STACKED_NODES:
-            raise SettingsError(
-                f"setting learner.max_nodes: expected at least {_FEWEST_STACKED_NODES} with kind "
-                f"stacked, got {short(self.max_nodes)}"
-            )
+        return {name: getattr(self, name) for name in own} | defaults | dict(self.oslrau)

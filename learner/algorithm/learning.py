@@ -54,9 +54,7 @@ def learn(
             return start
         m = min(batch_size, Z.shape[1] - start)
         copy_columns(Z, start, m, block)
-        if rule.memory < np.inf:
-            forget(pools, math.exp(-m / rule.memory))
-            prune(pools, rule.max_nodes - rule.max_nodes // SPARE)
+        make_way(pools, m, rule)
         # Rows are sent to children by the children's values, so that the root's is not needed.
         # Only a sum evaluates its univariate leaves: with one variable the root must take part.
         end = pools.header[ROOT] if Z.shape[0] > 1 else NIL
@@ -68,6 +66,27 @@ def learn(
         oslrau(pools, MiniBatch(block, values, segments, m, complete), tasks, rule)
         start += m
     return start
+
+
+@kernel
+def forget_and_evaluate(pools: Pools, Z: Array, values: Array, rule: LearningRule) -> None:
+    """Do what learning a mini-batch ``Z`` (d, m) begins with, and evaluate the root, too.
+
+    ``values`` (nodes, >= m) become the log-densities of the nodes, in whole lanes.
+    """
+    d, m = Z.shape
+    block = new_block(d, max(m, 2))
+    copy_columns(Z, 0, m, block)
+    make_way(pools, m, rule)
+    evaluate(pools, block, max(m, 2), values, np.arange(len(values)), NIL)
+
+
+@kernel
+def make_way(pools: Pools, m: int, rule: LearningRule) -> None:
+    """Forget and prune before ``m`` records are learned."""
+    if rule.memory < np.inf:
+        forget(pools, math.exp(-m / rule.memory))
+        prune(pools, rule.max_nodes - rule.max_nodes // SPARE)
 
 
 @kernel

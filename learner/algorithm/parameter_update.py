@@ -12,6 +12,7 @@ from faust_oslrau.learner.network.layout import BACKGROUND, NIL, ROOT, Pools
 from faust_oslrau.learner.network.leaves import refresh_multivariate
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .expectation_maximisation import is_mixture
 from .moments import add_counts, update_moments
 from .tasks import CLEAR_WIN, TASK_GROW, TASK_HI, TASK_LO, TASK_NODE, TASK_TOP, MiniBatch, push
 
@@ -22,7 +23,8 @@ def update_sum(pools: Pools, batch: MiniBatch, tasks: Array, n_tasks: int) -> in
 
     Weights do not take part, and ties go to the first child (authors' implementation). The
     background gets no rows here, as it has a task of its own. Its weight counts the rows that it
-    fits best. Returns the height of the stack of tasks.
+    fits best. Mixtures get none, as they have learned all. Returns the height of the stack of
+    tasks.
     """
     header, nodes, edges = pools.header, pools.nodes, pools.edges
     values, segments = batch.values, batch.segments
@@ -36,7 +38,7 @@ def update_sum(pools: Pools, batch: MiniBatch, tasks: Array, n_tasks: int) -> in
     for c in range(n_children):
         links[c] = edge
         child = edges[edge]["child"]
-        if child != header[BACKGROUND]:
+        if child != header[BACKGROUND] and not is_mixture(pools, child):
             for t in range(m):
                 value = values[child, segments[lo + t]]
                 if value > best[t] + CLEAR_WIN:

@@ -24,6 +24,7 @@ from faust_oslrau.learner.network.layout import (
 )
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .expectation_maximisation import is_mixture
 from .simplification import dissolve_sum
 
 FADED = 1.0
@@ -61,10 +62,10 @@ def forget(pools: Pools, share: float) -> None:
 def prune(pools: Pools, most: int) -> None:
     """Remove faded components until there are at most ``most`` nodes.
 
-    The oldest components of a sum are removed first; the last one and the background stay. A sum
-    below a product that has only one component left is dissolved into the product. Sums are visited
-    in an order that depends on the structure alone, not on the indices of nodes: these change with
-    a restart.
+    The oldest components of a sum are removed first; the last one, the background and the mixtures
+    beside it stay. A sum below a product that has only one component left is dissolved into the
+    product. Sums are visited in an order that depends on the structure alone, not on the indices of
+    nodes: these change with a restart.
     """
     header, nodes, edges = pools.header, pools.nodes, pools.edges
     if header[N_NODES] <= most:
@@ -78,7 +79,7 @@ def prune(pools: Pools, most: int) -> None:
         previous, edge = NIL, nodes[i]["first_edge"] if nodes[i]["kind"] == PRODUCT else NIL
         while edge != NIL:
             child = edges[edge]["child"]
-            if nodes[child]["kind"] == SUM:
+            if nodes[child]["kind"] == SUM and nodes[child]["n_scope"] > 1:
                 prune_sum(pools, child, most, stack)
                 if nodes[child]["n_children"] == 1:
                     dissolve_sum(pools, i, edge)
@@ -92,14 +93,23 @@ def prune(pools: Pools, most: int) -> None:
 def prune_sum(pools: Pools, s: int, most: int, stack: Array) -> None:
     """Remove faded components of one sum."""
     header, nodes, edges = pools.header, pools.nodes, pools.edges
-    least = 1 + (s == header[ROOT] and header[BACKGROUND] != NIL)
+    least, edge = 1, nodes[s]["first_edge"]
+    while edge != NIL:
+        least += stays(pools, edges[edge]["child"])
+        edge = edges[edge]["next"]
     edge = nodes[s]["first_edge"]
     while edge != NIL and nodes[s]["n_children"] > least and header[N_NODES] > most:
         child, following = edges[edge]["child"], edges[edge]["next"]
-        if edges[edge]["weight"] - 1.0 < FADED and child != header[BACKGROUND]:
+        if edges[edge]["weight"] - 1.0 < FADED and not stays(pools, child):
             remove_edge(pools, s, child)
             free_tree(pools, child, stack)
         edge = following
+
+
+@kernel
+def stays(pools: Pools, child: int) -> bool:
+    """Whether a component never fades: the background, and the mixtures beside it."""
+    return child == pools.header[BACKGROUND] or is_mixture(pools, child)
 
 
 @kernel

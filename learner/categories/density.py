@@ -11,7 +11,8 @@ from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidInputError
-from faust_oslrau.learner.layered import LayeredDensity, NetworkLearner
+from faust_oslrau.learner.layered import LayeredDensity
+from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.queries.derived import as_rows
 from faust_oslrau.learner.state_schema import expect
@@ -64,7 +65,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
 
     state_kind = "CategoricalDensity"
 
-    def __init__(self, learner: NetworkLearner | None = None, *, n_categories: int = 1) -> None:
+    def __init__(self, learner: OSLRAU | None = None, *, n_categories: int = 1) -> None:
         self.learner = learner
         self.n_categories = n_categories
 

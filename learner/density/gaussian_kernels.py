@@ -226,37 +226,6 @@ def distances(
 
 
 @kernel
-def add_squares(Z: Array, sums: Array, squares: Array) -> None:
-    """Add sums (d,) and sums of products (d, d), lower triangle, of complete columns (d, m)."""
-    aligned_stack()
-    d, m = Z.shape
-    strip, result = np.zeros((m, WIDTH)), np.empty((2, WIDTH))
-    for v in range(d):
-        total = 0.0
-        for r in range(m):
-            total += Z[v, r]
-        sums[v] += total
-    for c in range(0, d, WIDTH):  # as many columns as lanes at a time, which fit into the cache
-        for b in range(c, min(c + WIDTH, d)):
-            for r in range(m):
-                strip[r, b - c] = Z[b, r]
-        for a in range(c, d, 2):
-            other = min(a + 1, d - 1)  # two rows at a time take each value from memory once
-            one, two = spread(0.0), spread(0.0)
-            for r in range(m):
-                values = load(strip, r, 0)
-                one = fma(Z[a, r], values, one)
-                two = fma(Z[other, r], values, two)
-            store(result, 0, 0, one)
-            store(result, 1, 0, two)
-            for b in range(c, min(c + WIDTH, a + 1)):
-                squares[a, b] += result[0, b - c]
-            for b in range(c, min(c + WIDTH, other + 1)):
-                if other > a:
-                    squares[other, b] += result[1, b - c]
-
-
-@kernel
 def shrink_to_pooled(
     count: Array, mean: Array, squares: Array, strength: float, covariance: Array
 ) -> None:

@@ -11,7 +11,7 @@ from faust_oslrau.learner.state_schema import POSITIVE, Entry, expect, read
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
-from .gaussians import Gaussians, excess
+from .gaussians import Gaussians
 from .mixtures import mix
 
 WEIGHT_PRIOR = 0.5
@@ -23,14 +23,8 @@ LEAST_SHARE = 1e-3
 LEAST_COUNT = 1e-6
 """Records below which a component keeps its mean."""
 
-FIRST_SHRINKAGE = 4.0
-"""Until new records have voted."""
-
-LOWEST = 50.0
-"""Nats for each variable by which one record at most counts against a shrinkage."""
-
-FADING = 0.5
-"""Share of the votes for shrinkages that is left after a batch."""
+SHRINKAGE = 4.0
+"""Records' worth, unless a mixture has its own."""
 
 _STATISTICS = {
     "count": Entry(("K",), 0.0),
@@ -38,7 +32,7 @@ _STATISTICS = {
     "sums": Entry(("K", "d")),
     "squares": Entry(("K", "w")),
 }
-_VOTES = {"votes": Entry(("s",)), "shrinkage": Entry((1,), POSITIVE)}
+_SHRINKAGE = {"shrinkage": Entry((1,), POSITIVE)}
 
 
 class GaussianMixture:
@@ -54,13 +48,11 @@ class GaussianMixture:
         Statistics: records of each component (K,), sums (K, d), sums of products (K, d, d) in
         lower triangles.
     shrinkage
-        Records' worth by which covariances are drawn to the pooled one; ``choose`` sets it.
-    votes
-        Recent log-likelihood of new records under each candidate of the shrinkage.
+        Records' worth by which covariances are drawn to the pooled one.
     """
 
     def __init__(self, n_components: int, d: int) -> None:
-        self.shrinkage, self.votes = FIRST_SHRINKAGE, np.zeros(len(shrinkages(d)))
+        self.shrinkage = SHRINKAGE
         self.count, self.sums = np.zeros(n_components), np.zeros((n_components, d))
         self.squares = np.zeros((n_components, d, d))
         identity = np.tile(np.eye(d), (n_components, 1, 1))
@@ -69,19 +61,10 @@ class GaussianMixture:
 
     @classmethod
     def of_seeds(
-        cls,
-        Z: FloatArray,
-        n_components: int,
-        rng: np.random.Generator,
-        old: GaussianMixture | None = None,
+        cls, Z: FloatArray, n_components: int, rng: np.random.Generator
     ) -> GaussianMixture:
-        """Begin with clusters around columns of ``Z`` (d, m), by the seeding of k-means++.
-
-        The shrinkage and its votes are those of the ``old`` mixture, if there is one.
-        """
+        """Begin with clusters around columns of ``Z`` (d, m), by the seeding of k-means++."""
         mixture = cls(n_components, len(Z))
-        if old is not None:
-            mixture.shrinkage, mixture.votes = old.shrinkage, old.votes
         X = np.where(np.isnan(Z), means(Z)[:, None], Z)
         shares = np.zeros((X.shape[1], n_components))
         shares[np.arange(len(shares)), _far_apart(X.T, n_components, rng)[1]] = 1.0
@@ -99,13 +82,9 @@ class GaussianMixture:
         mixture.gaussians = Gaussians(X[_far_apart(X, K, rng)[0]], wide)
         return mixture
 
-    def log_density(
-        self, Z: FloatArray, floor: FloatArray | float = 0.0
-    ) -> tuple[FloatArray, FloatArray]:
+    def log_density(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log-density (m,) and the components' shares (m, K)."""
-        raised = excess(floor).any()
-        gaussians = self.gaussians.with_floor(floor) if raised else self.gaussians
-        distance, norm = gaussians.distances(Z)
+        distance, norm = self.gaussians.distances(Z)
         result, shares = np.empty(Z.shape[1]), np.empty((Z.shape[1], len(self.weight)))
         mix(distance, norm, np.log(self.weight), result, shares)
         return result, shares
@@ -146,20 +125,6 @@ class GaussianMixture:
         mixture.update()
         return mixture
 
-    def choose(self, Z: FloatArray) -> bool:
-        """Take the shrinkage under which new columns (d, m) are likeliest; say if it changed."""
-        before = self.shrinkage
-        candidates = shrinkages(len(Z))
-        lowest = -LOWEST * len(Z)
-        log_likelihood = np.empty(len(candidates))
-        for i, self.shrinkage in enumerate(candidates):
-            self.update()
-            log_likelihood[i] = np.maximum(self.log_density(Z)[0], lowest).sum()
-        self.votes = FADING * self.votes + log_likelihood
-        self.shrinkage = candidates[int(self.votes.argmax())]
-        self.update()
-        return self.shrinkage != before
-
     def statistics(self, prefix: str) -> Arrays:
         """Return the arrays that ``of_statistics`` needs; their names begin with ``prefix``."""
         i, j = np.tril_indices(self.sums.shape[1])
@@ -168,8 +133,7 @@ class GaussianMixture:
 
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``of_state`` needs; their names begin with ``prefix``."""
-        votes = {f"{prefix}votes": self.votes, f"{prefix}shrinkage": np.array([self.shrinkage])}
-        return self.statistics(prefix) | votes
+        return self.statistics(prefix) | {f"{prefix}shrinkage": np.array([self.shrinkage])}
 
     @classmethod
     def of_state(
@@ -179,10 +143,8 @@ class GaussianMixture:
 
         StateError if the arrays cannot be those of a mixture.
         """
-        votes, shrinkage = read(arrays, _VOTES, prefix, s=len(shrinkages(d)))
-        mixture = cls.of_statistics(arrays, prefix, d, shrinkage, **sizes)
-        mixture.votes = votes
-        return mixture
+        (shrinkage,) = read(arrays, _SHRINKAGE, prefix)
+        return cls.of_statistics(arrays, prefix, d, shrinkage, **sizes)
 
     @classmethod
     def of_statistics(
@@ -190,10 +152,10 @@ class GaussianMixture:
         arrays: Arrays,
         prefix: str,
         d: int,
-        shrinkage: float = FIRST_SHRINKAGE,
+        shrinkage: float = SHRINKAGE,
         **sizes: Container[int],
     ) -> GaussianMixture:
-        """Return a mixture of ``d`` variables with no votes, as ``of_state`` does."""
+        """Return a mixture of ``d`` variables, as ``of_state`` does."""
         sizes |= {"d": (d,), "w": (d * (d + 1) // 2,)}
         count, mean, sums, squares = read(arrays, _STATISTICS, prefix, **sizes)
         mixture, (i, j) = cls(len(count), d), np.tril_indices(d)
@@ -209,11 +171,6 @@ class GaussianMixture:
         is_sound = all(np.isfinite(array).all() for array in parameters)
         expect(is_sound, f"{prefix}squares of Gaussians")
         return mixture
-
-
-def shrinkages(d: int) -> list[float]:
-    """Candidates of a mixture's shrinkage, in records."""
-    return [0.1, 0.4, 1.5, 5.0, 2.0 + d / 2, 2.0 + 2.0 * d]
 
 
 def means(Z: FloatArray) -> FloatArray:

@@ -14,7 +14,6 @@ from faust_oslrau.learner.vector.lanes import WIDTH
 from . import gaussian_kernels as kernels
 from . import missing_kernels
 from .components import Components
-from .gaussian_kernels import LEAST_VARIANCE
 from .given_others import add_gaussians, condition_each, tell_columns
 
 
@@ -62,16 +61,6 @@ class Gaussians:
         found._marginals, found._given = {}, {}
         found.mean, found.whitening, found.log_norm = mean, whitening, log_norm
         return found
-
-    def with_floor(self, floor: FloatArray | float) -> Gaussians:
-        """Add to the variances what the least one is short of a floor, for each variable (d,)."""
-        d = self.mean.shape[1]
-        return Gaussians(self.mean, self.covariance() + np.eye(d) * excess(floor))
-
-    def covariance(self) -> FloatArray:
-        """Covariances (K, d, d)."""
-        factor = np.linalg.inv(self.whitening)
-        return np.asarray(factor @ factor.transpose(0, 2, 1), np.float64)
 
     def log_densities(self, Z: FloatArray) -> FloatArray:
         """Log-densities (K, m) of the columns of ``Z`` (d, m)."""
@@ -164,23 +153,15 @@ class Gaussians:
         rows: IntArray,
         units: tuple[FloatArray, FloatArray],
         components: Components,
-        *,
-        first: int = 0,
-        widths: FloatArray | None = None,
     ) -> None:
         """Add the Gaussians given what is observed in some columns ``rows`` (k,) of ``Z`` (d, m).
 
-        They are those of the variables from ``first`` on. All columns lack ``missing`` (d,).
-        ``shares`` (K, m) are the Gaussians' probabilities; a single one may have them at each of
-        some ``widths`` (K,). ``units`` are location and scale (d,) of the components.
+        All columns lack ``missing`` (d,). ``shares`` (K, m) are the Gaussians' probabilities;
+        ``units`` are location and scale (d,) of the components.
         """
-        block = slice(first, first + self.mean.shape[1])
-        given, n = self.given(missing[block]), len(shares)
-        of = np.arange(n) % len(self.mean)
         add_gaussians(
-            Z[block].take(rows, axis=1), missing[block], self.mean[of], given.gain[of],
-            given.deviation[of], np.ones(n) if widths is None else widths,
-            shares.take(rows, axis=1), rows, first, *units, components,
+            Z.take(rows, axis=1), missing, self.mean, *self.given(missing),
+            shares.take(rows, axis=1), rows, *units, components,
         )  # fmt: skip
 
 
@@ -223,8 +204,3 @@ def first_missing(Z: FloatArray) -> IntArray:
     n = np.count_nonzero(missing, axis=0)
     is_first = (missing == (np.arange(len(Z))[:, None] < n)).all(axis=0)
     return np.where(is_first, n, 0)
-
-
-def excess(floor: FloatArray | float) -> FloatArray:
-    """Return what the least variance is short of a floor."""
-    return np.maximum(np.asarray(floor, np.float64) - LEAST_VARIANCE, 0.0)

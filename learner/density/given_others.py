@@ -70,20 +70,17 @@ def add_gaussians(
     mean: Array,
     gain: Array,
     deviation: Array,
-    widths: Array,
     share: Array,
     rows: Array,
-    first: int,
     location: Array,
     scale: Array,
     components: Components,
 ) -> None:
     """Add Gaussians given what is observed of columns ``Z`` (d, m), all lacking ``missing`` (d,).
 
-    These are the variables from ``first`` on. ``mean`` (K, d), ``gain`` and ``deviation`` are the
-    Gaussians', as `Given` has them; deviations are ``widths`` (K,) times as large. ``share`` (K, m)
-    is the probability of each in each column, ``rows`` (m,) are the columns' places among the
-    ``components``.
+    ``mean`` (K, d), ``gain`` and ``deviation`` are the Gaussians', as `Given` has them. ``share``
+    (K, m) is the probability of each in each column, ``rows`` (m,) are the columns' places among
+    the ``components``.
     """
     aligned_stack()
     (d, m), n, K = Z.shape, deviation.shape[1], len(mean)
@@ -98,16 +95,16 @@ def add_gaussians(
             for b in range(d - n):
                 store(off, b, 0, load(block, known[b], 0) - mean[k, known[b]])
             for a in range(n):
-                total, v = spread(mean[k, lacking[a]]), first + lacking[a]
+                total, v = spread(mean[k, lacking[a]]), lacking[a]
                 for b in range(d - n):
                     total = fma(gain[k, a, b], load(off, b, 0), total)
                 store(centre, a * K + k, 0, fma(total, scale[v], location[v]))
         for i in range(lanes):
             r, some = rows[start + i], np.flatnonzero(share[:, start + i] > NEGLIGIBLE)
             for a in range(n):
-                v = first + lacking[a]
+                v = lacking[a]
                 for one in some:
-                    wide = widths[one] * scale[v] * deviation[one, a]
+                    wide = scale[v] * deviation[one, a]
                     append(v, r, share[one, start + i], centre[a * K + one, i], wide, components)
 
 

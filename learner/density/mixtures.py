@@ -40,19 +40,18 @@ def total_moments(
 
 
 def mix_given_others(
-    others: FloatArray, means: FloatArray, deviations: FloatArray, unit: FloatArray | float = 1.0
+    others: FloatArray, means: FloatArray, deviations: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what a mixture says of each variable, from what its parts say, (K, ...) each.
 
     The log-density of the other variables, to which ``others`` adds the logarithms of the parts'
-    weights; then mean and deviation given them. Squares are taken in multiples of ``unit``, so that
-    they are numbers.
+    weights; then mean and deviation given them.
     """
     total = np.logaddexp.reduce(others)
     share = np.exp(others - total)
     mean = (share * means).sum(axis=0)
-    variance = (share * ((deviations / unit) ** 2 + ((means - mean) / unit) ** 2)).sum(axis=0)
-    return total, mean, np.sqrt(variance) * unit
+    variance = (share * (deviations**2 + (means - mean) ** 2)).sum(axis=0)
+    return total, mean, np.sqrt(variance)
 
 
 @kernel

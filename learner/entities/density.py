@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.keys import Key
-from faust_oslrau.learner.layered import LayeredDensity, NetworkLearner
+from faust_oslrau.learner.layered import LayeredDensity
+from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.queries.derived import as_rows
@@ -76,7 +77,7 @@ class EntityDensity(LayeredDensity[Entities]):
 
     def __init__(
         self,
-        learner: NetworkLearner | None = None,
+        learner: OSLRAU | None = None,
         *,
         max_entities: int = 100_000,
         max_former_entities: int = 100_000,
@@ -210,7 +211,7 @@ class EntityDensity(LayeredDensity[Entities]):
         return width
 
     def _learn(
-        self, learner: NetworkLearner, entities: Entities, rows: FloatArray, keys: Sequence[Key]
+        self, learner: OSLRAU, entities: Entities, rows: FloatArray, keys: Sequence[Key]
     ) -> None:
         began, evaluation = entities.has_begun, None
         own = entities.take(rows, keys).rows
@@ -221,7 +222,7 @@ class EntityDensity(LayeredDensity[Entities]):
             entities.mix(own, evaluation)
         if own.shape[1] <= WIDEST:
             entities.learn(own, np.ones(len(own), np.bool_))
-        learner.partial_fit(own, evaluation=evaluation)  # type: ignore[arg-type]  # of its own kind
+        learner.partial_fit(own, evaluation=evaluation)
         self.n_records_ += len(rows)
         entities.update(self.n_records_, learning=True)
 

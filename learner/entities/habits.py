@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.protocol import Measured, Predictive, Which, of_rows
+from faust_oslrau.learner.protocol import Measured, Predictive, Which
 from faust_oslrau.learner.scoring.tails import log_mass
 from faust_oslrau.learner.state_schema import Entry
 from faust_oslrau.learner.stored import SLOTS, Stored
@@ -115,7 +115,7 @@ class Habits(Stored):
     def conditionals(self, network: Predictive, which: Which) -> Predictive:
         """Return the densities of some of the rows (m,) that were mixed last."""
         mixed = self._mixed(network)
-        return of_rows(network if mixed is None else mixed, which)
+        return network if mixed is None else mixed.of(which)
 
     def draw(
         self, network: Sampled, row: FloatArray, n: int, rng: np.random.Generator

@@ -67,7 +67,7 @@ class Kinds:
         n, d = self._first.shape
         Z, k = np.ascontiguousarray(self._first.T), n // (d + RECORDS_BESIDE_FIELDS)
         rng = np.random.default_rng(0)
-        self.mixture = GaussianMixture.of_seeds(Z, max(1, min(MOST, k)), rng, self.mixture)
+        self.mixture = GaussianMixture.of_seeds(Z, max(1, min(MOST, k)), rng)
         for _ in range(ROUNDS):
             self.mixture.learn(Z, self.mixture.log_density(Z)[1], 0.0)
         if self.n >= STARTS[-1]:

@@ -15,7 +15,7 @@ from faust_oslrau.learner.density import components
 from faust_oslrau.learner.density.components import Components
 from faust_oslrau.learner.density.gaussians import Gaussians, alike, conditional
 from faust_oslrau.learner.density.mixtures import log_sums, mix_given_others
-from faust_oslrau.learner.protocol import Predictive, RowDensities, RowPredictives, Which, of_rows
+from faust_oslrau.learner.protocol import Predictive, RowPredictives, Which
 
 from . import student
 from .habit_kernels import KINDS, NETWORK, OWN, Predicted
@@ -51,7 +51,7 @@ class MixedDensity(RowPredictives):
     def of(self, which: Which) -> Self:
         """Return the densities of some of the rows, by a mask or by their numbers."""
         predicted = Predicted._make(column[which] for column in self._predicted)
-        return type(self)(of_rows(self._network, which), self._kinds, predicted)
+        return type(self)(self._network, self._kinds, predicted)
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Return the log-density (m,) of rows (m, d)."""
@@ -59,7 +59,7 @@ class MixedDensity(RowPredictives):
         return log_sums(self._log_weights + self._log_densities(rows))
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Compare each field with the others of its row, as `Learner.given_others` does."""
+        """Compare each field with the others of its row, as `OSLRAU.given_others` does."""
         rows = np.ascontiguousarray(X, np.float64)
         nats, mean, deviation = self._network.given_others(rows)
         log_density, log_weight = self._log_densities(rows), self._log_weights
@@ -96,10 +96,9 @@ class MixedDensity(RowPredictives):
     def _of_network(self, X: FloatArray, room: int) -> Components:
         """Return the network's Gaussians alone, with room for more.
 
-        Those of rows of which nothing is known are worked out once, unless the network has shares
-        of its own in each row.
+        Those of rows of which nothing is known are worked out once.
         """
-        if isinstance(self._network, RowDensities) or not np.isnan(X).all():
+        if not np.isnan(X).all():
             return self._network.predictive(X, room)
         one = self._network.predictive(X[:1])
         most = int(one.n.max(initial=0))

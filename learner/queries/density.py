@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,15 +87,6 @@ class Evaluation(NamedTuple):
     def log_density(self) -> FloatArray:
         """Log-density of each row (m,)."""
         return self.measures[:, 0]
-
-    @property
-    def by_network(self) -> FloatArray:
-        """Log-density of each row (m, 1) by the only network."""
-        return self.measures
-
-    def weighed(self, log_shares: FloatArray) -> Self:
-        """Return the evaluation itself: one network has all of each row."""
-        return self
 
 
 class NetworkDensity(Drawn):

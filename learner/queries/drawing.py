@@ -19,10 +19,6 @@ SYMBOLS = {"sum": "+", "product": "×"}  # noqa: RUF001  the sign of a product
 NO_PARENT = -1
 """In place of the position of the root's parent."""
 
-LEAST_SHARE = 0.005
-"""Least weight of a shared leaf that the outline names below a sum. The others together would make
-the outline ten times as long."""
-
 WIDEST_MATRIX = 256
 """Most variables of a matrix of correlations in the outline."""
 
@@ -37,13 +33,11 @@ class Node(NamedTuple):
     records
         Records that it has learned.
     parent, share
-        Position of its first parent, and its weight there if that is a sum.
+        Position of its parent, and its weight there if that is a sum.
     mean, deviation
         Of a leaf, by variable of the scope.
     correlation
         Of a multivariate leaf: the upper triangle without the diagonal, row by row, in percent.
-    leaves, shares
-        Of a sum whose children are shared leaves: their positions and weights.
     """
 
     kind: str
@@ -54,8 +48,6 @@ class Node(NamedTuple):
     mean: list[float] | None = None
     deviation: list[float] | None = None
     correlation: list[int] | None = None
-    leaves: range = range(0)
-    shares: FloatArray | None = None
 
     def with_gaussian(
         self, mean: FloatArray, covariance: FloatArray, location: FloatArray, scale: FloatArray
@@ -126,13 +118,9 @@ class Drawn(DerivedQueries):
         fields' units. ``correlation`` holds the upper triangle of a multivariate leaf's matrix
         without the diagonal, row by row, in percent; None of more than 256 fields, as it would grow
         with their square.
-
-        The ``parent`` of a leaf that several sums share is the sum of its variable's marginal. The
-        others name the positions of their heaviest children in ``leaves`` and the weights in
-        ``shares``; both are None for all other nodes, and left out where no leaf is shared.
         """
         nodes = self._nodes()
-        columns: dict[str, Any] = {
+        return {
             "fields": list(self._names(names)),
             "kind": [node.kind for node in nodes],
             "parent": [node.parent for node in nodes],
@@ -143,33 +131,13 @@ class Drawn(DerivedQueries):
             "deviation": [node.deviation for node in nodes],
             "correlation": [node.correlation for node in nodes],
         }
-        if any(node.shares is not None for node in nodes):
-            below = [_heavy_leaves(i, nodes) for i in range(len(nodes))]
-            columns["leaves"], columns["shares"] = map(list, zip(*below, strict=True))
-        return columns
 
 
 def edges(nodes: Sequence[Node]) -> list[tuple[int, int, float | None]]:
     """List parent, child and the child's weight below a sum, of each edge."""
-    found: list[tuple[int, int, float | None]] = []
-    shared = {j for node in nodes for j in node.leaves}
-    for i, node in enumerate(nodes):
-        if node.parent != NO_PARENT and i not in shared:
-            found.append((node.parent, i, node.share))
-        if node.shares is not None:
-            found += [(i, j, float(w)) for j, w in zip(node.leaves, node.shares, strict=True)]
-    return found
-
-
-def _heavy_leaves(
-    sum_node: int, nodes: Sequence[Node]
-) -> tuple[list[int], list[float]] | tuple[None, None]:
-    """Positions and weights of the heaviest shared leaves of a sum that is not their parent."""
-    node = nodes[sum_node]
-    if node.shares is None or nodes[node.leaves.start].parent == sum_node:
-        return None, None
-    heavy = np.flatnonzero(node.shares >= LEAST_SHARE)
-    return (node.leaves.start + heavy).tolist(), node.shares[heavy].round(4).tolist()
+    return [
+        (node.parent, i, node.share) for i, node in enumerate(nodes) if node.parent != NO_PARENT
+    ]
 
 
 def _label(node: Node, names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.categories.blame import compare_categories
 from faust_oslrau.learner.history.layer import GivenMeans
-from faust_oslrau.learner.protocol import Comparable, of_rows
+from faust_oslrau.learner.protocol import Comparable
 from faust_oslrau.learner.scoring.blame import Blame, blame, expectation, undo_blame
 from faust_oslrau.learner.scoring.block import BlockMaker, moved
 from faust_oslrau.learner.scoring.entity_events import (
@@ -99,11 +99,9 @@ def expected_range(
         or state.history is not None
     ):
         return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
-    density = state.shares.ahead(state.learner, len(rows))
-    log_density = density.score_samples(rows) + state.transforms.log_jacobian(rows)
-    mean, deviation = expectation(
-        density.established, rows, log_density, _alone(state, rows), _usual(state)
-    )
+    log_density = state.learner.score_samples(rows) + state.transforms.log_jacobian(rows)
+    alone, is_usual = _alone(state, rows), _usual(state)
+    mean, deviation = expectation(state.learner, rows, log_density, alone, is_usual)
     half = deviations * deviation
     return state.transforms.undo(mean - half), state.transforms.undo(mean + half)
 
@@ -168,11 +166,10 @@ def _blame(
 
     ``stuck`` (k, d) is the evidence that their fields are stuck; ``given`` are all rows.
     """
-    established, log_density = ranked.density.established, ranked.measures[which, 0]
+    log_density = ranked.measures[which, 0]
+    model: Comparable = state.learner
     if state.habits is not None:
-        model = state.habits.conditionals(established, which)
-    else:
-        model = of_rows(established, which)
+        model = state.habits.conditionals(state.learner, which)
     is_usual, categorical = _usual(state), None
     if state.categories is not None and layered.categorical is not None:
         slots = layered.categorical.slots[which]

@@ -62,7 +62,7 @@ def forecast_next(state: ScorerState, keys: Sequence[Key], times: IntArray) -> F
     if not state.has_model:
         return _wide(state, bands(state, None, unknown, None, None))
     slots, own_units, season_units = np.zeros(k, np.int64), None, None
-    density: Predictive = state.shares.ahead(state.learner, k)
+    density: Predictive = state.learner
     if state.entities is not None:
         slots = state.entities.slots(keys)
         ahead, own = state.entities.ahead(unknown, keys)

@@ -6,7 +6,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.history.layer import History
-from faust_oslrau.learner.protocol import Measured
+from faust_oslrau.learner.queries.density import Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.drift import Drift
 from faust_oslrau.learner.scoring.neighbours import Neighbours
@@ -21,7 +21,7 @@ from .row_scores import WARM_UP, rank
 from .state import FIRST_BATCH, Pending, ScorerState
 
 
-def learn(state: ScorerState, block: BlockMaker, position: int, latest: Measured | None) -> None:
+def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluation | None) -> None:
     """Take the rows since the last boundary into the reference set, and learn the usual ones.
 
     ``position`` is that of the last of these rows in the block. ``latest`` is its evaluation;
@@ -65,7 +65,7 @@ def _begin_units(state: ScorerState, rows: FloatArray) -> FloatArray:
     return state.widened(rows, simultaneous)
 
 
-def _take(state: ScorerState, rows: FloatArray, evaluation: Measured | None) -> None:
+def _take(state: ScorerState, rows: FloatArray, evaluation: Evaluation | None) -> None:
     if state.learning:
         state.learner.partial_fit(rows, evaluation=evaluation)
     state.neighbours.update(state.own_fields(rows))

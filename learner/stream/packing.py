@@ -10,7 +10,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.layered import Layer
-from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.scoring.incidents import Incidents
 from faust_oslrau.learner.state import Extent, Parts, parts, record_count, unpack
 from faust_oslrau.learner.state_schema import Entry, check_types, expect, read
@@ -125,7 +125,7 @@ def to_parts(scorer: ScorerParameters) -> Parts:
     return parts("StreamScorer", values, arrays)
 
 
-def from_bytes(new: Callable[..., S], data: bytes | Extent, learner: type[Learner]) -> S:
+def from_bytes(new: Callable[..., S], data: bytes | Extent, learner: type[OSLRAU]) -> S:
     """Return the scorer that ``to_parts`` wrote; ``new`` makes it of a learner and parameters.
 
     Raises
@@ -149,7 +149,6 @@ def from_bytes(new: Callable[..., S], data: bytes | Extent, learner: type[Learne
         state.drift.restore(arrays)
         _restore_layers(state, values, arrays)
         _check_measures(state)
-        _follow_pending(state)
     except StateError:
         raise
     except (LookupError, TypeError, ValueError, OverflowError) as error:
@@ -233,13 +232,6 @@ def _check_measures(state: ScorerState) -> None:
     expect(state.ranking.level.shape == (k,), f"{k} measures of each record")
     as_many = all(piece.measures.shape[1] == k for piece in state.pending)
     expect(as_many, f"{k} measures of each pending record")
-
-
-def _follow_pending(state: ScorerState) -> None:
-    """Bring the shares of the learner's networks to the last pending row."""
-    if state.has_model and len(state.learner.shares) > 1:
-        for piece in state.pending:
-            state.shares.take(state.learner, state.learner.evaluate(piece.rows))
 
 
 def _slots(state: ScorerState) -> int:

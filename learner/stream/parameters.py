@@ -7,7 +7,7 @@ from typing import Any
 
 from faust_oslrau.learner.entities.watch import EVENTS, Watch
 from faust_oslrau.learner.errors import InvalidParameterError
-from faust_oslrau.learner.protocol import Learner
+from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.incident import IncidentParameters
 from faust_oslrau.learner.scoring.incidents import Incidents
@@ -25,7 +25,7 @@ class ScorerParameters:
     _state: ScorerState
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> OSLRAU:
         """The density model."""
         return self._state.learner
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.entities.habits import Mixed
-from faust_oslrau.learner.history.layer import History
-from faust_oslrau.learner.protocol import Density, Measured
+from faust_oslrau.learner.protocol import Measured
 from faust_oslrau.learner.scoring.block import BlockMaker
 
 from .explaining import explain, relevant_p_value
@@ -66,20 +65,6 @@ def all_measures(
     return np.array(columns).T  # numpy is slow at rows of three
 
 
-def past_density(
-    density: Density, history: History, rows: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return log-densities (m,) of the running means in rows that the learner is given.
-
-    By all that was learned, and by what is established.
-    """
-    past, established = history.past(rows), density.established
-    log_density = density.score_samples(past)
-    if established is density:
-        return log_density, log_density
-    return log_density, established.score_samples(past)
-
-
 def rank(
     state: ScorerState, learned: FloatArray, slopes: FloatArray | float, of_categories: FloatArray
 ) -> Ranked:
@@ -89,13 +74,12 @@ def rank(
     the rarest.
     """
     evaluation = state.learner.evaluate(learned)
-    density, measured = state.shares.take(state.learner, evaluation)
+    measured: Measured = evaluation
     if state.habits is not None:
         measured = state.habits.mix(learned, measured)
-    given: FloatArray | float = 0.0
-    past = None
+    past: FloatArray | None = None
     if state.history is not None:
-        given, past = past_density(density, state.history, learned)
+        past = state.learner.score_samples(state.history.past(learned))
     log_probability, log_rarity = of_categories.T
     measures = all_measures(state, learned, measured, slopes, log_probability, past)
     scores = state.ranking.score(measures)
@@ -103,7 +87,8 @@ def rank(
         scores = state.entities.relate(scores)
     if state.categories is not None:
         scores = np.minimum(scores, state.reference.score_at(np.exp(log_rarity)))
-    return Ranked(evaluation, density, measured.log_density, given, measures, scores)
+    given = 0.0 if past is None else past
+    return Ranked(evaluation, measured.log_density, given, measures, scores)
 
 
 def score(state: ScorerState, layered: Layered, block: BlockMaker, at: slice) -> Ranked | None:

@@ -16,7 +16,6 @@ from faust_oslrau.learner.entities.roster import Name
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.oslrau import OSLRAU
-from faust_oslrau.learner.protocol import Learner
 from faust_oslrau.learner.scoring.block import BlockMaker, Forecast, ScoredBlock
 from faust_oslrau.learner.scoring.incident import IncidentParameters
 from faust_oslrau.learner.scoring.incidents import Incidents
@@ -132,7 +131,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
 
     def __init__(
         self,
-        learner: Learner,
+        learner: OSLRAU,
         batch_size: int = 256,
         alarm_rate: float = 0.001,
         *,
@@ -223,7 +222,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         return packing.to_parts(self)
 
     @classmethod
-    def from_bytes(cls, data: bytes | Extent, learner: type[Learner] = OSLRAU) -> Self:
+    def from_bytes(cls, data: bytes | Extent, learner: type[OSLRAU] = OSLRAU) -> Self:
         """Restore what ``to_bytes`` wrote, with a learner of type ``learner``.
 
         Raises
@@ -262,7 +261,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         block.rate_changes += state.find_rate_changes(block, at, layered)
         ranked = score(state, layered, block, at)
         if state.forecasting:
-            density = None if ranked is None else state.foreseeing(ranked.density, len(rows))
+            density = None if ranked is None else state.foreseeing(len(rows))
             block.forecasts.append(forecast(state, density, layered))
         state.collect(Pending.of(layered.learned, layered.marks, ranked))
         scored = perf_counter()

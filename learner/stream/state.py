@@ -12,8 +12,10 @@ from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.history.layer import History
+from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.parameters import require
-from faust_oslrau.learner.protocol import Density, Evaluation, InUnits, Learner, Predictive
+from faust_oslrau.learner.protocol import InUnits, Predictive
+from faust_oslrau.learner.queries.density import Evaluation
 from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence, moved
 from faust_oslrau.learner.scoring.clock import Clock
@@ -30,8 +32,6 @@ from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 
-from .shares import Shares
-
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
 
@@ -43,8 +43,6 @@ class Ranked(NamedTuple):
     ----------
     evaluation
         The learner's evaluation, which learning can reuse.
-    density
-        The learner's density of each row: all that is asked about the rows is asked of it.
     log_density
         Log-densities (m,) of the rows as the learner is given them.
     past
@@ -56,7 +54,6 @@ class Ranked(NamedTuple):
     """
 
     evaluation: Evaluation
-    density: Density
     log_density: FloatArray
     past: FloatArray | float
     measures: FloatArray
@@ -127,9 +124,6 @@ class ScorerState:
     forecasting
         Whether to tell what is expected of each row before it is scored. No score depends on it,
         and it is not part of the state.
-    shares
-        Shares of the learner's networks, where it mixes several. They follow from the learner and
-        the pending rows, so they are not part of the state as bytes.
     neighbours, tail_mass
         Measures of how unusual a row is, beside those of the learner.
     n_records, n_fields
@@ -141,7 +135,7 @@ class ScorerState:
         Rows until the next boundary, and rows between it and the last one.
     """
 
-    learner: Learner
+    learner: OSLRAU
     batch_size: int
     alarm_rate: float
     learning: bool
@@ -154,7 +148,6 @@ class ScorerState:
     silences: Silences | None = None
     rates: Rates | None = None
     forecasting: bool = False
-    shares: Shares = field(default_factory=Shares)
     neighbours: Neighbours = field(default_factory=Neighbours)
     tail_mass: TailMass = field(default_factory=TailMass)
     repeats: Repeats = field(default_factory=Repeats)
@@ -277,14 +270,11 @@ class ScorerState:
         is_mixed = self.history is None and (self.n_fields or 0) <= WIDEST
         return self.entities if is_mixed else None
 
-    def foreseeing(self, density: Predictive, m: int) -> Predictive:
-        """Return the density of the ``m`` rows scored last, mixed with habits of their entities.
-
-        ``density`` is the learner's.
-        """
+    def foreseeing(self, m: int) -> Predictive:
+        """Return the density of the ``m`` rows scored last, mixed with habits of their entities."""
         if self.habits is None:
-            return density
-        return self.habits.conditionals(density, np.ones(m, np.bool_))
+            return self.learner
+        return self.habits.conditionals(self.learner, np.ones(m, np.bool_))
 
     @property
     def has_nearness(self) -> bool:
@@ -325,7 +315,6 @@ class ScorerState:
     def begin_batch(self) -> None:
         """Forget the rows that were learned, and set the next boundary."""
         self.pending = []
-        self.shares.end_batch()
         if self.relevance is not None:
             self.relevance.end_batch()
         self.next_batch = min(2 * self.next_batch, self.batch_size)

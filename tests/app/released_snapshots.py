@@ -26,7 +26,7 @@ _FIRST = 1_790_000_000_000  # a Monday, in milliseconds
 
 WITH = {
     "oslrau": Settings(),
-    "stacked": Settings(learner=LearnerSettings(kind="stacked")),
+    "mixtures": Settings(learner=LearnerSettings(mixtures=True)),
     "entities": Settings(entity="machine", kinds=(("status", "ignored"),), forecasts=True),
     "categories": Settings(kinds=(("status", "category"), ("machine", "category"))),
     "history-seasons": Settings(history=("10",), seasons="UTC", transforms=(("b", "asinh"),)),

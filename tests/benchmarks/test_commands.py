@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from benchmarks import baselines, blame, large, opponents
 from benchmarks.__main__ import main
+from benchmarks.learners import LEARNERS
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +58,13 @@ def test_the_baselines_are_compared_on_folds_and_on_streams(tmp_path, data, monk
     figures = figures_of("baselines", tmp_path, "--data", data, "--folds", 2)
     opponents.densities.cache_clear()
     folds = {figure["method"]: figure["folds"] for figure in figures["folds"]}
-    assert {"oSLRAU", "stacked", "online EM, mixture", "scikit-learn"} <= set(folds)
-    assert folds["stacked"] == folds["online EM, mixture"] == 2
+    assert {"oSLRAU", "oSLRAU, mixtures", "online EM, mixture", "scikit-learn"} <= set(folds)
+    assert folds["oSLRAU, mixtures"] == folds["online EM, mixture"] == 2
     assert folds["moment matching, random"] == folds["kernel density"] == 1
     assert all(np.isfinite(figure["honest"]["mean"]) for figure in figures["folds"])
     means = {stream["method"]: stream["mean"] for stream in figures["streams"]}
     assert set(means) < set(folds) and "kernel density" not in means
-    assert means["stacked"] > means["precision matrix"]
+    assert means["oSLRAU, mixtures"] > means["precision matrix"]
 
 
 def test_the_toy_benchmark_draws_its_networks(tmp_path):
@@ -93,14 +94,7 @@ COMMANDS = [
 SLOW_COMMANDS = [
     ("density", ("--datasets", "EMPTY", "--data", "TINY", "--folds", 1),
      {"prequential.MOST_RECORDS": 400},
-     {"paper", "default", "stacked", "Gaussian", "native", "own", "generated: rings"}),
-    ("parts", ("--datasets", "EMPTY", "--data", "TINY"), {},
-     {"as it is", "no challengers", "restart", "root: no products"}),
-    ("settled", QUICK, {"settled.QUICK_RECORDS": 3000, "settled.STARTS": (1024,),
-                        "settled.STREAMS": ("clusters",)}, {"stop", "mean_us", "lost"}),
-    ("change", ("--datasets", "EMPTY", "--data", "RUN"),
-     {"change.STATIONARY": 2, "change.STATIONARY_RECORDS": 1000},
-     {"courses", "last 500", "first 256", "faults", "stationary", "challengers"}),
+     {"paper", "default", "mixtures", "Gaussian", "native", "own", "generated: rings"}),
     ("speed", ("--datasets", "EMPTY"),
      {"speed.LEAVES": (50, 100), "speed.VARIABLES": (2, 4), "speed.BATCHES": (1, 64),
       "speed.MIDDLE_LEAVES": 60, "speed.DEFAULT_VARIABLES": (3,), "speed.DEFAULT_RECORDS": 500},
@@ -121,14 +115,14 @@ SLOW_COMMANDS = [
     ("alarms", QUICK, {}, {"all", "demo", "repeated", "development", "held out", "heavy tails"}),
     ("sequences", (*QUICK, "--data", "RUN"), {},
      {"single records", "history: record", "trees", "VAR", "history: record, 32 records",
-      "oslrau", "stacked", "lasting: area", "records 0.01", "found", "nats gained", "F1"}),
+      "oslrau", "mixtures", "lasting: area", "records 0.01", "found", "nats gained", "F1"}),
     ("formats", QUICK, {}, {"throughput"}),
     ("codecs", QUICK, {}, {"none", "zstd", "bytes", "in a batch"}),
-    ("sequence-cost", QUICK, {}, {"oslrau", "stacked", "single records", "multiple"}),
+    ("sequence-cost", QUICK, {}, {"oslrau", "mixtures", "single records", "multiple"}),
     ("forecasts", QUICK, {}, {"nothing", "history", "season", "entity", "within", "multiple"}),
     ("soon", QUICK, {}, {"long-run gain, nats"}),
     ("blame", QUICK, {},
-     {"one, 8", "first", "exact", *blame.LEARNERS, *blame.DEVELOPMENT, *blame.HELD_OUT}),
+     {"one, 8", "first", "exact", *LEARNERS, *blame.DEVELOPMENT, *blame.HELD_OUT}),
     ("rates", QUICK, {}, {"constant", "daily", "drifting", "rates", "bands", "false"}),
 ]  # fmt: skip
 """Commands, their arguments, smaller constants, and what must be among keys and texts of figures.

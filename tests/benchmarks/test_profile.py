@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 def test_a_sample_counts_for_its_innermost_known_frame():
     outer = ["main (app/worker.py:1)", "score (learner/stream/row_scores.py:24)"]
     assert part_of(outer) == "scoring: other measures, p-values"
-    inner = "StackedSPN.evaluate (learner/stacked/stacked_spn.py:260)"
+    inner = "NetworkDensity.evaluate (learner/queries/density.py:260)"
     assert part_of([*outer, inner]) == "scoring: the network"
     assert part_of(["main (worker.py:1)", "_run_once (asyncio/base_events.py:7)"]) == "the rest"
 

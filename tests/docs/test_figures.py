@@ -1,4 +1,4 @@
-"""docs/delivery.md, docs/model.md and docs/pages.md against the code."""
+"""docs/delivery.md and docs/pages.md against the code."""
 
 import json
 import logging
@@ -10,10 +10,7 @@ from doc_pages import code, rows, section
 
 from faust_oslrau.app.logs import JsonFormatter, at
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner import StackedSPN, StreamScorer
-from faust_oslrau.learner.stacked.background import N_BACKGROUND
-from faust_oslrau.learner.stacked.leaves import WIDE
-from faust_oslrau.learner.stacked.training import sizes
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 
 def test_the_model_learns_after_the_documented_numbers_of_records():
@@ -23,22 +20,8 @@ def test_the_model_learns_after_the_documented_numbers_of_records():
     assert int(then) == Settings().batch_size
     boundaries += [boundaries[-1] + int(then)]
     X = np.random.default_rng(0).normal(size=(boundaries[-1] + 1, 2))
-    block = StreamScorer(StackedSPN()).process(X)
+    block = StreamScorer(OSLRAU()).process(X)
     assert np.unique(block.n_learned).tolist() == [0, *boundaries]
-
-
-def test_the_parts_have_as_many_nodes_as_it_says():
-    model, d = StackedSPN(), 16
-    share = sizes(d, model.max_nodes, None)
-    products = 1 + share.products * (1 + d) + d * (share.leaves + len(WIDE))
-    told = {row[0]: row[2] for row in rows(section("docs/model.md", "The network"), 3)}
-    assert told == {
-        "independent": f"{1 + d}",
-        "products": f"{products:,} with the leaves",
-        "Gaussians": f"{1 + share.gaussians}",
-        "background": f"{N_BACKGROUND}",
-    }
-    assert 1 + d + products + 1 + share.gaussians + N_BACKGROUND < model.max_nodes
 
 
 def test_the_members_of_a_line_are_the_documented_ones():

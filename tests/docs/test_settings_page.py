@@ -8,13 +8,12 @@ from doc_pages import code, read, rows, section
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import PartitionPipeline
-from faust_oslrau.app.settings import LearnerSettings, Settings, load_settings
+from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.app.settings.learner_settings import OSLRAU_PARAMETERS
 from faust_oslrau.topics import Record
 
 PAGE = read("docs/settings.md")
 ROWS = rows(PAGE, 5)
-KINDS = ("oslrau", "stacked")
 # Instead of the password of the other examples.
 TOKEN = "security.sasl_token_file"
 # No setting takes all of these.
@@ -99,40 +98,27 @@ def test_the_parameters_of_oslrau_are_those_of_its_table_with_their_defaults():
     table = rows(section("docs/settings.md", "The learner"), 3)
     found = {cell(row[0]): cell(row[1]) for row in table}
     for name, default in found.items():
-        given = {"OSLRAU_LEARNER_KIND": "oslrau", "OSLRAU_LEARNER_OSLRAU": f"{name}={default}"}
+        given = {"OSLRAU_LEARNER_OSLRAU": f"{name}={default}"}
         assert dict(load_settings(None, given).learner.oslrau)[name] == OSLRAU_PARAMETERS[name][0]
     assert sorted(found) == sorted(OSLRAU_PARAMETERS)
 
 
-def kinds_of(row):
-    """Return the kinds of learner that have a setting, all of them for a setting of no learner."""
-    table, _, name = cell(row[0]).partition(".")
-    if table != "learner" or name == "kind":
-        return set(KINDS)
-    if name == "oslrau":
-        return {name}
-    return {kind for kind in KINDS if name in LearnerSettings(kind=kind).parameters}
-
-
 def base(row):
-    """Return the variables that a setting needs beside itself, such as a kind of learner."""
+    """Return the variables that a setting needs beside itself, such as an entity."""
     if cell(row[0]) == "max_entities":
         return {"OSLRAU_ENTITY": "key"}
     if cell(row[0]) == "rates_by":
         return {"OSLRAU_RATES": "1m"}
     if cell(row[0]) in ("format", "scores_format"):
         return {"OSLRAU_REGISTRY_URL": "http://registry"}
-    kinds = kinds_of(row)
-    return {} if Settings().learner.kind in kinds else {"OSLRAU_LEARNER_KIND": min(kinds)}
+    return {}
 
 
-def test_the_examples_of_each_kind_of_learner_go_together_and_all_change_a_setting():
-    for kind in KINDS:
-        own = [row for row in ROWS if kind in kinds_of(row) and cell(row[0]) != TOKEN]
-        found = load_settings(None, dict(map(variable, own)) | {"OSLRAU_LEARNER_KIND": kind})
-        names = [cell(row[0]) for row in own]
-        unchanged = [name for name in names if value_of(found, name) == value_of(Settings(), name)]
-        assert unchanged == (["learner.kind"] if kind == Settings().learner.kind else [])
+def test_the_examples_go_together_and_all_change_a_setting():
+    own = [row for row in ROWS if cell(row[0]) != TOKEN]
+    found = load_settings(None, dict(map(variable, own)))
+    names = [cell(row[0]) for row in own]
+    assert not [name for name in names if value_of(found, name) == value_of(Settings(), name)]
 
 
 def is_of_the_model(row):

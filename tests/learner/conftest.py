@@ -2,13 +2,13 @@
 
 import pytest
 from interpreter import needs_compiler
-from subjects import MODELS
+from subjects import MODELS, WITH_MIXTURES
 
-from faust_oslrau.learner import OSLRAU, StackedSPN
+from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.entities import watch
 
 
-@pytest.fixture(params=[OSLRAU, pytest.param(StackedSPN, marks=needs_compiler("long streams"))])
+@pytest.fixture(params=[OSLRAU, pytest.param(WITH_MIXTURES, marks=needs_compiler("long streams"))])
 def kind(request):
     """Each kind of model that a scorer may have."""
     return request.param
@@ -29,9 +29,4 @@ def blocks_of_three(request, monkeypatch):
     """Let three fields be many, where a model is to have many."""
     name = request.getfixturevalue("name") if "name" in request.fixturenames else None
     if name in MODELS and MODELS[name].wide:
-        for place in (
-            "algorithm.start.WIDEST_BACKGROUND",
-            "stacked.background.WIDEST",
-            "stacked.training.WIDEST_MIXTURE",
-        ):
-            monkeypatch.setattr(f"faust_oslrau.learner.{place}", 3)
+        monkeypatch.setattr("faust_oslrau.learner.algorithm.start.WIDEST_BACKGROUND", 3)

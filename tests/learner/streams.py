@@ -30,10 +30,10 @@ def blame_of(block, row):
     return blame.order[: blame.n_blamed].tolist(), blame
 
 
-def share_within(low, high, v, d, state, learner, keys=None, place=None):
+def share_within(low, high, v, d, state, keys=None, place=None):
     """Return how much of field v's density, as the next record would have it, lies in a range."""
     axis, row, log_density = np.linspace(low, high, 201), np.full((1, d), np.nan), []
     for row[0, v] in axis:
-        block = StreamScorer.from_bytes(state, learner).process(row, keys, place)
+        block = StreamScorer.from_bytes(state).process(row, keys, place)
         log_density.append(block.log_likelihood[0])
     return simpson(np.exp(log_density), x=axis)

@@ -17,7 +17,6 @@ from faust_oslrau.learner import (
     CategoricalDensity,
     EntityDensity,
     IncidentParameters,
-    StackedSPN,
     StreamScorer,
 )
 from faust_oslrau.learner.scoring.block import ScoredBlock
@@ -77,7 +76,7 @@ class Scorer:
         return StreamScorer(self.learner(), alarm_rate=0.02, **self.parameters, **self.later)
 
     def read(self, state):
-        scorer = StreamScorer.from_bytes(state, type(self.learner()))
+        scorer = StreamScorer.from_bytes(state)
         for name, value in self.later.items():
             setattr(scorer, name, value)
         return scorer
@@ -142,9 +141,7 @@ class Model:
         return len(self.rows)
 
     def read(self, state):
-        model = self.new()
-        more = [type(model.learner)] if hasattr(model, "learner") else []
-        return type(model).from_bytes(state, *more)
+        return type(self.new()).from_bytes(state)
 
     def _given(self, some):
         return (self.rows[some],) if self.keys is None else (self.rows[some], self.keys[some])
@@ -168,14 +165,15 @@ INCIDENTS = {"incidents": IncidentParameters(quiet_records=60)}
 RELEVANCE = {"directions": {1: "high"}, "least": {0: 1.5}}
 FORECASTS = {"forecasting": True}
 SMALL = partial(OSLRAU, min_count=32)
-STACKED = partial(StackedSPN, max_nodes=400)
+WITH_MIXTURES = partial(OSLRAU, mixtures=True)
+MIXTURES = partial(WITH_MIXTURES, min_count=32, max_nodes=400)
 
 SCORERS = {
     "plain": Scorer(SMALL),
     "small batches": Scorer(SMALL, {"batch_size": 40, "adapt_after": 20}),
     "forgetting": Scorer(partial(OSLRAU, memory=300.0, max_nodes=120)),
     "transforms": Scorer(SMALL, {"transforms": {0: "asinh", 3: "count"}}, (0, 1, 2, 3), FORECASTS),
-    "stacked": Scorer(STACKED, later=FORECASTS),
+    "mixtures": Scorer(MIXTURES, later=FORECASTS),
     "incidents": Scorer(SMALL, INCIDENTS),
     "relevance": Scorer(SMALL, RELEVANCE | INCIDENTS),
     "silences": Scorer(SMALL, {"silences": True}),
@@ -185,7 +183,7 @@ SCORERS = {
         SMALL, {"n_categories": 2} | INCIDENTS, (0, 1, 2, CATEGORY, COUNTER), FORECASTS
     ),
     "categories of entities": Scorer(
-        STACKED,
+        MIXTURES,
         ENTITIES | INCIDENTS | {"history": ("10",), "n_categories": 1},
         (0, 1, 2, CATEGORY),
         FORECASTS,
@@ -198,10 +196,9 @@ SCORERS = {
     ),
     "entities": Scorer(SMALL, ENTITIES, later=FORECASTS),
     "few entities": Scorer(SMALL, {"max_entities": 2, "max_former_entities": 0}),
-    "stacked entities": Scorer(STACKED, ENTITIES | INCIDENTS),
     "all but entities": Scorer(SMALL, LAYERS | INCIDENTS),
     "all": Scorer(SMALL, ENTITIES | LAYERS | INCIDENTS | RELEVANCE, later=FORECASTS),
-    "all stacked": Scorer(STACKED, ENTITIES | LAYERS | INCIDENTS, later=FORECASTS),
+    "all with mixtures": Scorer(MIXTURES, ENTITIES | LAYERS | INCIDENTS, later=FORECASTS),
 }
 
 
@@ -227,12 +224,8 @@ FORGETTING = partial(
 )
 CLUSTERS = clusters(21, 1200, 4, missing=0.05)
 CHANGED = np.concatenate([clusters(9, 1000, 12, missing=0.02), 4.0 + clusters(9, 1500, 12)])
-TURNED = np.concatenate([CLUSTERS[:800], -CLUSTERS[800:, ::-1]])
 UNSEEN = CLUSTERS * [1.0, np.nan, 1.0, 1.0]
-SETTLED = clusters(8, 6400, 4, missing=0.02)
 WIDE = clusters(5, 900, 7, missing=0.05)
-FIELDS_140 = clusters(1, 1280, 140, missing=0.01)
-RETURNED = np.concatenate([CLUSTERS[:800], -CLUSTERS[:, ::-1]])
 OF = [b"m-%d" % at for at in np.random.default_rng(1).integers(30, size=len(CLUSTERS))]
 MIXED = np.column_stack([CLUSTERS[:, :2], np.floor(CLUSTERS[:, 2:])])
 
@@ -248,26 +241,18 @@ MODELS = {
     "OSLRAU that forgets wide leaves": Model(FORGETTING, _moving(), 128),
     "OSLRAU of many fields": Model(SMALL, WIDE, 50, wide=True),
     "OSLRAU of a field never seen": Model(SMALL, UNSEEN, 100),
-    "StackedSPN": Model(StackedSPN, CHANGED),
-    "StackedSPN that forgets": Model(partial(StackedSPN, memory=1500.0), CHANGED),
-    "StackedSPN with a challenger": Model(StackedSPN, TURNED, 20),
-    "StackedSPN that retires a network": Model(
-        partial(StackedSPN, retire_after=300), RETURNED, 100
-    ),
-    "StackedSPN that is settled": Model(StackedSPN, SETTLED),
-    "StackedSPN of many fields": Model(StackedSPN, WIDE, 100, wide=True),
-    "StackedSPN of 140 fields": Model(StackedSPN, FIELDS_140),
-    "StackedSPN of a field never seen": Model(StackedSPN, UNSEEN, 100),
+    "mixtures of OSLRAU": Model(WITH_MIXTURES, CHANGED),
+    "mixtures of OSLRAU that forgets": Model(partial(MIXTURES, memory=400.0), CHANGED),
+    "mixtures of OSLRAU of a field never seen": Model(MIXTURES, UNSEEN, 100),
     "EntityDensity": Model(partial(EntityDensity, SMALL()), CLUSTERS, 100, OF),
     "EntityDensity of few entities": Model(
         partial(EntityDensity, SMALL(), max_entities=20, max_former_entities=5), CLUSTERS, 100, OF
     ),
     "CategoricalDensity": Model(partial(CategoricalDensity, SMALL(), n_categories=2), MIXED, 100),
-    "CategoricalDensity of a StackedSPN": Model(partial(CategoricalDensity, STACKED()), MIXED, 100),
     "CategoricalDensity of categories alone": Model(
         partial(CategoricalDensity, SMALL(), n_categories=2), MIXED[:, -2:], 100
     ),
-    "EntityDensity of a StackedSPN": Model(partial(EntityDensity, StackedSPN()), CLUSTERS, 100, OF),
+    "EntityDensity of mixtures": Model(partial(EntityDensity, MIXTURES()), CLUSTERS, 100, OF),
 }
 
 SUBJECTS: dict[str, Scorer | Model] = SCORERS | MODELS

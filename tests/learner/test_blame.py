@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
 from streams import blame_of
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.scoring.blame import Blame, blame
 from faust_oslrau.learner.scoring.incident import MergedBlame
 from faust_oslrau.learner.scoring.wrong_fields import compare_without, excess_alone
@@ -38,8 +38,8 @@ def gaussian():
 
 
 @pytest.fixture(scope="module")
-def stacked():
-    return StackedSPN().partial_fit(TRAINED, batch_size=256)
+def mixtures():
+    return OSLRAU(mixtures=True).partial_fit(TRAINED, batch_size=256)
 
 
 def blame_above(model, rows, limit, stuck=None):
@@ -76,7 +76,7 @@ def shifted(mask, size):
 
 
 @needs_compiler("many rounds of blame")
-@pytest.mark.parametrize("learner", ["model", "stacked"])
+@pytest.mark.parametrize("learner", ["model", "mixtures"])
 @pytest.mark.parametrize(("k", "size"), [(1, 8.0), (2, 8.0), (3, 8.0), (5, 12.0)])
 def test_exactly_the_wrong_fields_are_blamed_and_expected_as_they_were(k, size, learner, request):
     mask = some_fields(k)

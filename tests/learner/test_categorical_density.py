@@ -5,8 +5,9 @@ import functools
 import numpy as np
 import pytest
 from scipy import special, stats
+from subjects import WITH_MIXTURES
 
-from faust_oslrau.learner import OSLRAU, CategoricalDensity, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, CategoricalDensity, StreamScorer
 
 SHARES = [0.6, 0.3, 0.1]
 LATENCY = [10.0, 100.0, 1000.0]
@@ -32,7 +33,7 @@ def taught(kind=OSLRAU):
     return CategoricalDensity(kind(), n_categories=2).partial_fit(ROWS, batch_size=256)
 
 
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
 def test_the_density_is_that_of_a_stream_scorer(kind):
     scorer, density = (
         StreamScorer(kind(), n_categories=2),
@@ -47,7 +48,7 @@ def test_the_density_is_that_of_a_stream_scorer(kind):
         density.partial_fit(ROWS[start:stop])
 
 
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
 def test_the_density_is_near_the_true_one(kind):
     test = requests(2000, seed=1)
     service = test[:, 2].astype(int)
@@ -95,7 +96,7 @@ def test_missing_fields_are_filled_given_the_others():
     assert filled[1, 2] == 2 and filled[1, 3] in (200, 503)
 
 
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
 def test_samples_have_the_shares_and_the_relations_of_the_stream(kind):
     rows = taught(kind).sample(4000, random_state=0)
     assert rows.shape == (4000, 4)

@@ -10,20 +10,19 @@ import pytest
 from interpreter import needs_compiler
 
 import faust_oslrau.learner
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
-from faust_oslrau.learner.compile import _help
-from faust_oslrau.learner.stand_in import Beginner, StandIn
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.compile import Beginner, _help
 
 SCRIPT = """
 import sys
 import numpy as np
-from faust_oslrau.learner import OSLRAU, IncidentParameters, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
 from faust_oslrau.learner.compile import compile_scorer
 from faust_oslrau.learner.vector.compiler import KERNELS
 
-kind = {"OSLRAU": OSLRAU, "StackedSPN": StackedSPN}[sys.argv[1]]
 more = {
-    "forgetting": {"transforms": {1: "asinh"}},
+    "plain": {},
+    "mixtures": {"transforms": {1: "asinh"}},
     "categories": {"n_categories": 2},
     "layers": {
         "history": ("10", "5m"), "seasons": "UTC", "silences": True, "rates": 60.0,
@@ -31,12 +30,12 @@ more = {
     },  # fmt: skip
 }
 more["all"] = more["layers"] | {"max_entities": 30, "entity_events": ["new", "unusual"]}
-more = more[sys.argv[2]]
-memory = 2000.0 if sys.argv[2] == "forgetting" else None
+learner = {"mixtures": True, "memory": 2000.0} if sys.argv[1] == "mixtures" else {}
+more = more[sys.argv[1]]
 
 def new_scorer(alarm_rate):
-    learner = kind(memory=memory)
-    return StreamScorer(learner, alarm_rate=alarm_rate, incidents=IncidentParameters(), **more)
+    incidents = IncidentParameters()
+    return StreamScorer(OSLRAU(**learner), alarm_rate=alarm_rate, incidents=incidents, **more)
 
 def compiled():
     return {kernel: len(kernel.signatures) for kernel in KERNELS}
@@ -58,16 +57,15 @@ for some in np.split(np.arange(4000), [1, 3, 100, 2000, 2001, 2600, 3000]):
     if "forecasting" in more:
         scorer.forecast([b"1", b"unknown"] if keys else None)
     settings = scorer.incidents, scorer.entity_events, scorer.silences, scorer.forecasting
-    scorer = StreamScorer.from_bytes(scorer.to_bytes(), kind)
+    scorer = StreamScorer.from_bytes(scorer.to_bytes())
     scorer.incidents, scorer.entity_events, scorer.silences, scorer.forecasting = settings
 late = [kernel for kernel, n in compiled().items() if n > before[kernel]]
 print(sorted(f"{kernel.folder}.{kernel.py_func.__name__}" for kernel in late))
 """
 
 COMPILE_ALL = """
-from faust_oslrau.learner import OSLRAU, StackedSPN, compile_kernels
-for kind in (OSLRAU, StackedSPN):
-    compile_kernels(kind)
+from faust_oslrau.learner import compile_kernels
+compile_kernels()
 """
 # For how many combinations of types other kernels are compiled.
 SEVERAL_TYPES = {
@@ -86,32 +84,25 @@ SEVERAL_TYPES = {
 
 
 @needs_compiler("counts compiled kernels")
-@pytest.mark.parametrize(
-    ("kind", "layers"),
-    [
-        *(("OSLRAU", layers) for layers in ("forgetting", "categories", "all")),
-        *(("StackedSPN", layers) for layers in ("forgetting", "layers", "all")),
-    ],
-)
-def test_nothing_is_left_to_compile_once_records_flow(kind, layers):
+@pytest.mark.parametrize("layers", ["plain", "mixtures", "categories", "all"])
+def test_nothing_is_left_to_compile_once_records_flow(layers):
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, kind, layers], capture_output=True, text=True, check=False
+        [sys.executable, "-c", SCRIPT, layers], capture_output=True, text=True, check=False
     )
     assert (done.stdout.split("\n"), done.returncode) == (["[]", ""], 0), done.stderr
 
 
-@pytest.mark.parametrize(("kind", "stands_in"), [(OSLRAU, Beginner), (StackedSPN, StandIn)])
 @pytest.mark.parametrize("parameters", [{}, {"max_entities": 8}, {"history": ("10",)}], ids=str)
-def test_the_second_process_comes_to_its_end(kind, stands_in, parameters):
-    state = StreamScorer(kind(), **parameters).to_bytes()
-    _help(StreamScorer.from_bytes(state, stands_in))
+def test_the_second_process_comes_to_its_end(parameters):
+    state = StreamScorer(OSLRAU(), **parameters).to_bytes()
+    _help(StreamScorer.from_bytes(state, Beginner))
 
 
 @needs_compiler("the second process compiles")
 def test_the_second_process_ends_with_the_one_that_it_helps(tmp_path):
     state = StreamScorer(OSLRAU()).to_bytes()
     helper = subprocess.Popen(
-        [sys.executable, "-m", "faust_oslrau.learner.compile", "OSLRAU"],
+        [sys.executable, "-m", "faust_oslrau.learner.compile"],
         env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
         stdin=subprocess.PIPE,
     )
@@ -134,6 +125,6 @@ def test_a_kernel_is_compiled_for_one_combination_of_types(tmp_path):
     assert {name: n for name, n in Counter(objects).items() if n > 1} == SEVERAL_TYPES
     # a wheel brings these, and nothing more is compiled where it is installed
     before = {*tmp_path.rglob("*.nbc")}
-    for kind, layers in (("OSLRAU", "categories"), ("OSLRAU", "all"), ("StackedSPN", "layers")):
-        subprocess.run([sys.executable, "-c", SCRIPT, kind, layers], env=environment, check=True)
+    for layers in ("mixtures", "categories", "all"):
+        subprocess.run([sys.executable, "-c", SCRIPT, layers], env=environment, check=True)
     assert {*tmp_path.rglob("*.nbc")} == before

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from interpreter import needs_compiler
 from subjects import KEYS, MODELS, PLACES, SCORERS, SUBJECTS, exact
 
-from faust_oslrau.learner import StackedSPN
 from faust_oslrau.learner.state import unpack
 from faust_oslrau.learner.vector.blocks import MOST_ROWS
 
@@ -66,8 +65,6 @@ def test_the_stream_has_something_for_each_layer():
     assert blocks["plain"].held_back > 30
     assert all(block.is_anomaly.any() for block in blocks.values())
     for scorer in (SUBJECTS[name].read(whole(name)[0]) for name in SCORERS):
-        is_stacked = isinstance(scorer.learner, StackedSPN)
-        assert len(scorer.learner.shares) == 1 + is_stacked, "there is a challenger"
         if scorer.parameters["seasons"] is not None:
             assert unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"].any()
         if scorer.parameters["max_former_entities"]:
@@ -169,7 +166,7 @@ def test_a_layer_that_is_off_leaves_nothing_in_the_state():
     values, arrays = unpacked("plain", 1960)
     layers = "entit former habit kinds watch history season silence rate incident evidence category"
     assert not [name for name in (*values, *arrays) if name.startswith(tuple(layers.split()))]
-    timed = ("silences", "history", "seasons", "all but entities", "all", "all stacked")
+    timed = ("silences", "history", "seasons", "all but entities", "all", "all with mixtures")
     for name, subject in SCORERS.items():
         assert subject.new().needs_times == (name in timed), name
 

@@ -5,9 +5,10 @@ import functools
 import numpy as np
 import pytest
 from scipy import stats
+from subjects import WITH_MIXTURES
 from test_entities import machines
 
-from faust_oslrau.learner import OSLRAU, EntityDensity, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, EntityDensity, StreamScorer
 
 KEYS, ROWS, LEVELS, SCALES = machines(1, 3000, 30, 3, missing=0.05)
 
@@ -25,7 +26,7 @@ def taught_once(n=2000):
 NEW_ROWS, NEW_KEYS = ROWS[2000:2200], KEYS[2000:2200]
 
 
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
 def test_the_density_is_that_of_a_stream_scorer(kind):
     """Of the first record of each entity after a boundary: no later one has changed its entity."""
     rows, keys = ROWS.copy(), [b"0-%b" % key for key in KEYS]
@@ -103,7 +104,7 @@ def test_drawn_rows_have_the_conditional_density_of_the_entity(n, key, given):
     assert stats.kstest(found, "uniform").pvalue > 1e-3
 
 
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
 def test_drawing_repeats_with_a_seed_and_changes_nothing(kind):
     density = EntityDensity(kind()).partial_fit(ROWS[:600], KEYS[:600], batch_size=100)
     before = density.to_bytes()

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from interpreter import needs_compiler
 from streams import clusters
+from subjects import WITH_MIXTURES
 
-from faust_oslrau.learner import OSLRAU, StackedSPN
+from faust_oslrau.learner import OSLRAU
 
 ALL = clusters(5, 3000, 5)
 ROWS, LATER = ALL[2000:2100], ALL[2100:2200]
@@ -16,7 +16,7 @@ ROWS, LATER = ALL[2000:2100], ALL[2100:2200]
 GROWN = partial(OSLRAU, max_leaf_vars=2, structure_until=2000)
 
 
-@pytest.fixture(params=[GROWN, pytest.param(StackedSPN, marks=needs_compiler("a long stream"))])
+@pytest.fixture(params=[GROWN, WITH_MIXTURES])
 def kind(request):
     return request.param
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 from streams import share_within
+from subjects import WITH_MIXTURES
 
-from faust_oslrau.learner import OSLRAU, StackedSPN, StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 RNG = np.random.default_rng(5)
 N = 2600
@@ -45,7 +46,7 @@ def learned(layers, n=N - 1, learner=OSLRAU):
     ("layers", "learner", "key"),
     [
         ("plain", OSLRAU, None), ("habits", OSLRAU, KEYS[-1]), ("all", OSLRAU, KEYS[-1]),
-        ("all", OSLRAU, b"new"), ("all", StackedSPN, KEYS[-1]),
+        ("all", OSLRAU, b"new"), ("all", WITH_MIXTURES, KEYS[-1]),
     ],
 )  # fmt: skip
 def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers, learner, key):
@@ -54,7 +55,7 @@ def test_the_band_has_98_percent_of_the_density_that_log_likelihoods_tell(layers
     keys, place = [key] if scorer.parameters["max_entities"] else None, PLACES[-1:]
     state, band = scorer.to_bytes(), scorer.forecast(keys, place[:, 1])
     for v in range(2):
-        found = share_within(band.low[0, v], band.high[0, v], v, 2, state, learner, keys, place)
+        found = share_within(band.low[0, v], band.high[0, v], v, 2, state, keys, place)
         assert found == pytest.approx(0.98, abs=2e-3)
 
 

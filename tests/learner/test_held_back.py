@@ -34,7 +34,7 @@ def test_a_burst_is_flagged_and_does_not_spoil_the_model(kind):
     assert block.held_back > 0.8 * bad.sum()
     after = slice(10_000, None)
     assert block.log_likelihood[after].mean() > clean.log_likelihood[after].mean() - 0.2
-    again = StreamScorer.from_bytes(scorer.to_bytes(), kind).process(rows[bad][-20:])
+    again = StreamScorer.from_bytes(scorer.to_bytes()).process(rows[bad][-20:])
     assert again.is_anomaly.mean() > 0.9  # a late one of its kind is as unusual as ever
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 from scipy import special
+from subjects import WITH_MIXTURES
 
 from faust_oslrau.learner import (
     OSLRAU,
     IncidentParameters,
     InvalidInputError,
-    StackedSPN,
     StreamScorer,
 )
 from faust_oslrau.learner.merging import merge_models, merge_scorers
@@ -28,8 +28,8 @@ def model_of(rows, **parameters):
     return OSLRAU(min_count=32, **parameters).partial_fit(rows, batch_size=64)
 
 
-def stacked_of(rows, **parameters):
-    return StackedSPN(**parameters).partial_fit(rows, batch_size=256)
+def mixtures_of(rows, **parameters):
+    return model_of(rows, mixtures=True, **parameters)
 
 
 def mixture_of(models, rows):
@@ -38,44 +38,22 @@ def mixture_of(models, rows):
     return special.logsumexp(logs, axis=0, b=(counts / counts.sum())[:, None])
 
 
-def test_the_density_is_the_mixture_by_records():
+@pytest.mark.parametrize("make", [model_of, mixtures_of])
+def test_the_density_is_the_mixture_by_records(make):
     models = [
-        model_of(rows_of(1, 1500)),
-        model_of(rows_of(2, 500, 2.0)),
-        model_of(rows_of(3, 900, -1.0), max_leaf_vars=0),
+        make(rows_of(1, 1500)),
+        make(rows_of(2, 500, 2.0)),
+        make(rows_of(3, 900, -1.0), max_leaf_vars=0),
     ]
     merged, rows = merge_models(models), rows_of(4, 200)
     expected = mixture_of(models, rows)
     # up to the floors of variances, which are in units of the largest model
     np.testing.assert_allclose(merged.score_samples(rows), expected, atol=1e-3)
     assert merged.n_records_ == 2900
-    assert merged.n_nodes_ == 1 + sum(model.n_nodes_ for model in models)
+    assert merged.n_nodes_ == 1 + sum(model.n_nodes_ - 1 for model in models)
 
 
-def changed(seed, n, shift):
-    """Rows after a sudden change in a third of the stream."""
-    rows = rows_of(seed, n)
-    rows[-n // 3 :] = 0.3 * rows[-n // 3 :] + shift
-    return rows
-
-
-@pytest.mark.parametrize(
-    ("streams", "tolerance"),
-    [
-        ([rows_of(1, 1500), rows_of(2, 500, 2.0), rows_of(3, 900, -1.0)], 0.1),  # in the warm-up
-        ([rows_of(1, 4500), rows_of(2, 4500, 5.0)], 0.1),  # after it
-        ([changed(1, 2400, 30.0), rows_of(2, 1500)], 0.5),  # a challenger has another shrinkage
-    ],
-)
-def test_the_density_of_stacked_models_is_nearly_their_mixture(streams, tolerance):
-    models = [stacked_of(rows, random_state=i) for i, rows in enumerate(streams)]
-    merged, rows = merge_models(models), np.concatenate([each[-300:] for each in streams])
-    error = merged.score_samples(rows) - mixture_of(models, rows)
-    assert error.mean() > -0.05 and abs(error).mean() < tolerance
-    assert merged.n_records_ == sum(map(len, streams))
-
-
-@pytest.mark.parametrize("make", [model_of, stacked_of])
+@pytest.mark.parametrize("make", [model_of, mixtures_of])
 def test_a_merged_model_is_a_network_that_learns_on_and_the_others_stay_as_they_were(make):
     models = [make(rows_of(1, 1500)), make(rows_of(2, 1500, 2.0))]
     before = [model.to_bytes() for model in models]
@@ -89,18 +67,19 @@ def test_a_merged_model_is_a_network_that_learns_on_and_the_others_stay_as_they_
     assert np.isfinite(merged.contributions(fresh[:5])).sum() == np.isfinite(fresh[:5]).sum()
 
 
-@pytest.mark.parametrize(("make", "kind"), [(model_of, OSLRAU), (stacked_of, StackedSPN)])
-def test_models_that_do_not_go_together_are_refused(make, kind):
-    model = make(rows_of(1, 100))
-    for models in ([], [model, kind()]):
+def test_models_that_do_not_go_together_are_refused():
+    model = model_of(rows_of(1, 100))
+    with pytest.raises(InvalidInputError, match="expected mixtures in each, or in none"):
+        merge_models([model, mixtures_of(rows_of(1, 100))])
+    for models in ([], [model, OSLRAU()]):
         with pytest.raises(InvalidInputError, match="expected some that have learned records"):
             merge_models(models)
     with pytest.raises(InvalidInputError, match="expected as many fields in each"):
-        merge_models([model, make(rows_of(1, 100, d=3))])
+        merge_models([model, model_of(rows_of(1, 100, d=3))])
     unknown = rows_of(1, 100)
     unknown[:, 3] = np.nan
     with pytest.raises(InvalidInputError, match="expected each field to have been observed"):
-        merge_models([model, make(unknown)])
+        merge_models([model, model_of(unknown)])
 
 
 def scorer_of(rows, kind=OSLRAU, keys=None, **parameters):
@@ -109,10 +88,10 @@ def scorer_of(rows, kind=OSLRAU, keys=None, **parameters):
     return scorer
 
 
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
 def test_a_merged_scorer_goes_on_with_the_mixture(kind):
     scorers = [scorer_of(rows_of(1, 700), kind), scorer_of(rows_of(2, 1200), kind)]
-    merged = StreamScorer.from_bytes(merge_scorers(scorers), kind)
+    merged = StreamScorer.from_bytes(merge_scorers(scorers))
     assert merged.n_records == 1200 and merged.learner.n_records_ == 496 + 1008  # at boundaries
     block = merged.process(rows_of(3, 500))
     assert np.isfinite(block.log_likelihood).all() and (block.p_value < 0.01).mean() < 0.1
@@ -138,13 +117,13 @@ def mean_log_likelihood(scorer, keys, rows):
 
 
 @needs_compiler("long streams")
-@pytest.mark.parametrize("kind", [OSLRAU, StackedSPN])
+@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
 def test_an_entity_keeps_its_level_and_a_merged_scorer_goes_on(kind):
     plant, other = (  # the first with 80 machines, the other with 40 others
         scorer_of(10.0 + rows, kind, keys, max_entities=200, entity_events=["unusual"])
         for keys, rows in (machines_of(range(80), 6000, 1), machines_of(range(80, 120), 3000, 2))
     )
-    merged = StreamScorer.from_bytes(merge_scorers([plant, other]), kind)
+    merged = StreamScorer.from_bytes(merge_scorers([plant, other]))
     assert merged.n_entities == 120 and merged.entity_events == ("unusual",)
     for name, scorer in (("machine-3", plant), ("machine-90", other)):
         profile, before = merged.entity_profile(name), scorer.entity_profile(name)
@@ -153,7 +132,7 @@ def test_an_entity_keeps_its_level_and_a_merged_scorer_goes_on(kind):
     keys, rows = machines_of(list(range(120)), 9000, 6)
     block = merged.process(10.0 + rows, keys)
     assert block.learned > 8000 and (block.p_value < 0.01).mean() < 0.03
-    assert StreamScorer.from_bytes(merged.to_bytes(), kind).to_bytes() == merged.to_bytes()
+    assert StreamScorer.from_bytes(merged.to_bytes()).to_bytes() == merged.to_bytes()
 
 
 def test_of_too_many_entities_those_not_seen_for_longest_give_way():
@@ -195,7 +174,7 @@ def test_models_with_a_history_are_merged_and_their_running_means_begin_anew():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kind": StackedSPN}, "expected those of one kind"),
+        ({"kind": WITH_MIXTURES}, "expected mixtures in each, or in none"),
         ({"transforms": {0: "log1p"}}, "expected those with the same transforms"),
         ({"history": ["6"]}, "expected those with the same history"),
         ({"seasons": "UTC"}, "expected those without seasons$"),

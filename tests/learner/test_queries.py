@@ -8,53 +8,28 @@ from interpreter import needs_compiler
 from scipy.stats import multivariate_normal
 from streams import clusters
 
-from faust_oslrau.learner import OSLRAU, StackedSPN
+from faust_oslrau.learner import OSLRAU
 
 UNITS = np.array([1.0, 100.0, 0.01])
 X = clusters(31, 3000, 3) * UNITS
 
 
-def grown(max_leaf_vars):
-    model = OSLRAU(min_count=20, max_leaf_vars=max_leaf_vars).partial_fit(X, batch_size=50)
+def grown(max_leaf_vars, **parameters):
+    model = OSLRAU(min_count=20, max_leaf_vars=max_leaf_vars, **parameters)
+    model.partial_fit(X, batch_size=50)
     assert model.n_nodes_ > 20
-    assert (model.node_counts_["multivariate_leaf"] > 1) == (max_leaf_vars == 2)
+    assert (model.structure_changes_["multivariate_leaf"] > 0) == (max_leaf_vars == 2)
     return model
 
 
 @pytest.fixture(scope="module", params=[0, 2], ids=["univariate", "multivariate"])
 def tree(request):
-    """Without wide leaves, whose moments a grid cannot give; those are in test_stacked.py."""
     return grown(request.param)
 
 
-STACKED = pytest.param(None, marks=needs_compiler("a long stream"), id="stacked")
-
-
-CHALLENGED = pytest.param("challenger", marks=needs_compiler("a long stream"))
-
-
-# A block has up to two of the three fields then.
-BLOCKS = pytest.param("blocks", marks=needs_compiler("a long stream"))
-
-
-@pytest.fixture(scope="module", params=[0, 2, STACKED, CHALLENGED, BLOCKS])
+@pytest.fixture(scope="module", params=[0, 2, "mixtures"])
 def model(request):
-    with pytest.MonkeyPatch.context() as patched:
-        if request.param == "blocks":
-            patched.setattr("faust_oslrau.learner.stacked.background.WIDEST", 2)
-            patched.setattr("faust_oslrau.learner.stacked.training.WIDEST_MIXTURE", 2)
-        yield made(request.param)
-
-
-def made(kind):
-    if kind in (None, "blocks"):
-        return StackedSPN().partial_fit(X, batch_size=256)
-    if kind == "challenger":
-        model = StackedSPN().partial_fit(X[:2288], batch_size=256)
-        model.partial_fit(-X[2288:2700], batch_size=256)
-        assert model.established is not model
-        return model
-    return grown(kind)
+    return grown(2, mixtures=True) if request.param == "mixtures" else grown(request.param)
 
 
 def axis_of(v, n=8001):

@@ -16,7 +16,6 @@ from faust_oslrau.learner import (
     InvalidInputError,
     InvalidParameterError,
     NotFittedError,
-    StackedSPN,
     StreamScorer,
 )
 from faust_oslrau.learner.river import OSLRAUAnomaly
@@ -46,10 +45,6 @@ PARAMETERS = [
     (lambda variance_floor: fitted(OSLRAU)().score_samples(
         [[1.0, 2.0]], variance_floor=variance_floor), "variance_floor",
         [-0.1, math.nan, [0.1, math.nan]], "at least 0"),
-    (fitted(StackedSPN), "max_nodes", [10], "100 to"),
-    (fitted(StackedSPN), "memory", [0.0], "above 0, or None"),
-    (fitted(StackedSPN), "random_state", [-1], "0 to"),
-    (fitted(StackedSPN), "retire_after", [0], "1 to"),
     (fitted(CategoricalDensity), "n_categories", [0], "from 1 to 128"),
     (fitted(EntityDensity, [b"a"]), "max_entities", [0], "at least 1"),
     (fitted(EntityDensity, [b"a"]), "max_former_entities", [-1], "at least 0"),
@@ -109,7 +104,7 @@ def test_parameters_that_do_not_fit_are_refused(make, parameters, message):
         make(**parameters)
 
 
-MODELS = {"OSLRAU": OSLRAU, "StackedSPN": StackedSPN, "CategoricalDensity": CategoricalDensity}
+MODELS = {"OSLRAU": OSLRAU, "CategoricalDensity": CategoricalDensity}
 
 
 @functools.cache

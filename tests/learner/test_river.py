@@ -11,7 +11,7 @@ from river import anomaly, checks, evaluate, metrics, preprocessing
 from streams import clusters
 
 import faust_oslrau.learner.river as adapter
-from faust_oslrau.learner import OSLRAU, EntityDensity, InvalidInputError, StackedSPN
+from faust_oslrau.learner import OSLRAU, EntityDensity, InvalidInputError
 from faust_oslrau.learner.river import OSLRAUAnomaly
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -36,11 +36,11 @@ def labelled(n):
     "detector",
     [
         OSLRAUAnomaly(OSLRAU(min_count=8), batch_size=10),
-        OSLRAUAnomaly(StackedSPN(max_nodes=300)),
+        OSLRAUAnomaly(OSLRAU(mixtures=True)),
         OSLRAUAnomaly(entity="machine"),
         OSLRAUAnomaly(categories=["service"]),
     ],
-    ids=["oslrau", "stacked", "entities", "categories"],
+    ids=["oslrau", "mixtures", "entities", "categories"],
 )
 def test_rivers_own_checks_pass(detector, check):
     if isinstance(check, functools.partial):

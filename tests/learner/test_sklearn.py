@@ -24,7 +24,6 @@ from faust_oslrau.learner import (
     EntityDensity,
     InvalidInputError,
     InvalidParameterError,
-    StackedSPN,
 )
 from faust_oslrau.learner.sklearn import OSLRAUDensity
 
@@ -37,7 +36,7 @@ X_test = clusters(0, 900, 3)[600:]
 @parametrize_with_checks(
     [
         OSLRAUDensity(OSLRAU(min_count=8, max_leaf_vars=2), batch_size=16),
-        OSLRAUDensity(StackedSPN(max_nodes=300)),
+        OSLRAUDensity(OSLRAU(mixtures=True)),
         OSLRAUDensity(EntityDensity()),
         OSLRAUDensity(CategoricalDensity()),
     ]

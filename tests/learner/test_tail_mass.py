@@ -22,7 +22,8 @@ def fitted(rows):
 def gaussians(found):
     """Weight, mean and covariance of each Gaussian that counts, in the fit's units."""
     mixture = found.mixture
-    covariance = mixture.gaussians.covariance()
+    factor = np.linalg.inv(mixture.gaussians.whitening)
+    covariance = factor @ factor.transpose(0, 2, 1)
     share = mixture.count / mixture.count.sum()
     mean = mixture.gaussians.mean
     centre = share @ mean

@@ -43,8 +43,7 @@ const hasName = (node) => node.title || isLeaf(node) || node.kind === "others";
 /** What a closed node hides. */
 function below(node) {
   if (node.kind === "others") return "";
-  if (node.size > 1) return `▸ ${count(node.size - 1)} nodes`;
-  return node.children.length ? "▸ shared leaves" : "";
+  return node.size > 1 ? `▸ ${count(node.size - 1)} nodes` : "";
 }
 
 /** One picture: `camera` says where nodes are on the canvas. */

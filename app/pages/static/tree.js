@@ -22,17 +22,7 @@ export function readNetwork(columns) {
     if (node.kind === "sum") node.children.sort((a, b) => b.weight - a.weight);
   }
   for (const node of nodes) node.share = (node.parent?.share ?? 1) * (node.weight ?? 1);
-  addShared(nodes, columns);
   return nodes[0];
-}
-
-/** Draw leaves that several sums share below each of them; copies count as no new nodes. */
-function addShared(nodes, { leaves = [], shares }) {
-  for (const [i, sum] of nodes.entries()) {
-    if (!leaves[i]) continue;
-    const copies = leaves[i].map((leaf, j) => ({ ...nodes[leaf], parent: sum, weight: shares[i][j], share: sum.share * shares[i][j] }));
-    sum.children = copies.toSorted((a, b) => b.weight - a.weight);
-  }
 }
 
 function readNode(columns, i) {

@@ -57,7 +57,7 @@ def test_a_forecast_is_plotted_as_the_band_behind_the_values(scene, page):
 
 def test_five_thousand_nodes_can_be_explored_while_records_flow(scene, page):
     worker = scene.score(
-        _many_clusters(8000), learner_kind="oslrau", learner_max_nodes=5200,
+        _many_clusters(8000), learner_max_nodes=5200,
         learner_oslrau="max_leaf_vars=0,min_count=1,corr_threshold=0.05",
     )  # fmt: skip
     page.open().wait_state("live")

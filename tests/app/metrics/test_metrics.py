@@ -168,7 +168,7 @@ def test_a_partition_that_comes_back_begins_at_nothing(partition, metrics, value
 
 
 def test_the_settings_that_alerts_are_relative_to_are_shown(registry):
-    unbounded = LearnerSettings(kind="oslrau", max_nodes=None)
+    unbounded = LearnerSettings(max_nodes=None)
     Metrics(registry, Settings(alarm_rate=0.02, snapshot_interval=7, learner=unbounded))
     expected = {"alarm_rate": 0.02, "snapshot_interval": 7, "learner.max_nodes": math.inf}
     for name, value in expected.items():

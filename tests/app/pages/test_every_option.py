@@ -13,7 +13,7 @@ from faust_oslrau.app.worker import ScoringApp
 
 CATEGORIES = {"kinds": (("service", "category"), ("region", "category"))}
 TIMED = {"time": "at", "history": ("10", "5m"), "seasons": "UTC", "rates": "1m"}
-STACKED = LearnerSettings(kind="stacked")
+MIXTURES = LearnerSettings(mixtures=True)
 OPTIONS = {
     "nothing else": {"features": ("x", "y")},
     "categories": CATEGORIES,
@@ -21,7 +21,7 @@ OPTIONS = {
     "history and seasons": TIMED | {"features": ("x", "y")},
     "entities": {"features": ("x", "y"), "entity": "device"},
     "all": CATEGORIES | TIMED | {"entity": "device", "transforms": (("x", "asinh"),)},
-    "all stacked": CATEGORIES | TIMED | {"entity": "device", "learner": STACKED},
+    "all with mixtures": CATEGORIES | TIMED | {"entity": "device", "learner": MIXTURES},
 }
 
 

@@ -215,7 +215,7 @@ def test_incidents_are_closed_by_one_model_and_opened_by_the_next():
         {"features": "auto", "entity": "key", "max_entities": 50, "history": ["100", "1000"]},
         {"kinds": {"a": "count", "b": "category"}, "features": ["a", "b", "c"]},
         {"transforms": {"a": "log"}, "directions": {"b": "high"}, "least": {"a": 0.5}},
-        {"learner": {"kind": "stacked", "memory": 1e4}, "adapt_after": 64, "batch_size": 512},
+        {"learner": {"mixtures": True, "memory": 1e4}, "adapt_after": 64, "batch_size": 512},
         {"learner": {"oslrau": {"min_count": 9, "max_leaf_vars": 3}}, "seasons": "UTC"},
         {"wrong_type": "missing", "time": "at"},
     ],

@@ -66,10 +66,10 @@ CHOSEN = {
         "history": ["10"],
         "forecasts": True,
     },
-    "stacked": AB | {"learner": LearnerSettings(kind="stacked")},
+    "mixtures": AB | {"learner": LearnerSettings(mixtures=True)},
     "all": AB
     | {"entity": "key", "history": ["10"], "seasons": "UTC", "forecasts": True}
-    | {"events": EVERY_EVENT, "learner": LearnerSettings(kind="stacked")},
+    | {"events": EVERY_EVENT, "learner": LearnerSettings(mixtures=True)},
 }
 MESSAGES = ("scores", "anomalies", "dead_letters", "incidents", "silences", "events", "alerts")
 

@@ -121,7 +121,7 @@ def test_the_settings_reach_the_learner_and_the_scorer():
     chosen = Settings(batch_size=64, alarm_rate=0.2, learning=False, features=("a",))
     chosen = replace(
         chosen,
-        learner=LearnerSettings(kind="oslrau", oslrau={"corr_threshold": 0.7}, max_nodes=None),
+        learner=LearnerSettings(oslrau={"corr_threshold": 0.7}, max_nodes=None),
     )
     pipeline, _ = run([RECORDS], chosen)
     assert (pipeline.scorer.batch_size, pipeline.scorer.alarm_rate) == (64, 0.2)

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.settings import LearnerSettings, Settings, load_settings
+from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.app.settings.former import FORMER
-from faust_oslrau.learner import InvalidParameterError, StackedSPN
 from faust_oslrau.learner.categories.layer import MOST_FIELDS
 
 SASL = {
@@ -143,35 +142,27 @@ def test_a_wrong_learner_parameter_is_named_with_its_table():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"KIND": "forest"}, "setting learner.kind: expected one of oslrau, stacked, got 'forest'"),
         (
-            {"KIND": "stacked", "OSLRAU": "min_count=5"},
-            "setting learner.oslrau: expected no value with learner.kind = 'stacked', as it is "
-            "of the kind 'oslrau'",
+            {"MIXTURES": "true", "OSLRAU": "background=false"},
+            "setting learner.mixtures: expected false with learner.oslrau.background = false, "
+            "got true",
+        ),
+        (
+            {"KIND": "stacked"},
+            "environment variable OSLRAU_LEARNER_KIND is no longer a setting: leave it out, "
+            "or write learner.mixtures = true for the kind stacked",
         ),
         (
             {"TREE_NODES": "5"},
             "environment variable OSLRAU_LEARNER_TREE_NODES is no longer a setting: leave it out, "
-            "oSLRAU's network is a kind of its own: learner.kind",
-        ),
-        (
-            {"KIND": "stacked", "MAX_NODES": "none"},
-            "setting learner.max_nodes: expected at least 100 with kind stacked, got None",
+            "mixtures have up to a third of learner.max_nodes",
         ),
     ],
 )
-def test_a_parameter_that_the_kind_of_learner_does_not_take_is_refused_by_name(given, message):
+def test_settings_of_the_learner_that_do_not_go_together_are_refused_by_name(given, message):
     with pytest.raises(SettingsError) as failure:
         load_settings(None, {f"OSLRAU_LEARNER_{name}": value for name, value in given.items()})
     assert str(failure.value) == message
-
-
-def test_the_settings_allow_no_more_and_no_less_than_a_stacked_learner():
-    StackedSPN(**LearnerSettings(kind="stacked", max_nodes=100).parameters).check_parameters()
-    with pytest.raises(InvalidParameterError):
-        StackedSPN(max_nodes=99).check_parameters()
-    with pytest.raises(SettingsError):
-        LearnerSettings(kind="stacked", max_nodes=99)
 
 
 def test_a_long_wrong_value_is_cut():

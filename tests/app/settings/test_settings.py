@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.pipeline import LEARNERS
 from faust_oslrau.app.settings import (
     LearnerSettings,
     NotifySettings,
@@ -15,6 +14,7 @@ from faust_oslrau.app.settings import (
     secrets,
 )
 from faust_oslrau.app.settings.value_types import SIDE_NAMES, TRANSFORM_NAMES
+from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.scoring.relevance import SIDES
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import Kind
@@ -57,13 +57,11 @@ def test_a_file_is_read_with_its_tables(tmp_path):
 
 
 def test_the_environment_wins_over_the_file_and_overrides_over_both(tmp_path):
-    path = toml(
-        tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\nrandom_state = 5'
-    )
+    path = toml(tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\nmemory = 5')
     environ = {"OSLRAU_BATCH_SIZE": "64", "OSLRAU_WEB_PORT": "2", "OSLRAU_LEARNER_MAX_NODES": "500"}
     settings = load_settings(path, environ, web_port=3, broker=None)
     assert (settings.broker, settings.batch_size, settings.web_port) == ("a:1", 64, 3)
-    assert (settings.learner.random_state, settings.learner.max_nodes) == (5, 500)
+    assert (settings.learner.memory, settings.learner.max_nodes) == (5, 500)
 
 
 def test_the_environment_can_name_the_file(tmp_path):
@@ -95,11 +93,10 @@ def test_no_secret_of_a_registry_is_in_its_address_or_shown(tmp_path):
     assert secrets(found) == ["hidden"]
 
 
-@pytest.mark.parametrize("kind", LEARNERS)
-def test_the_settings_of_a_kind_of_learner_are_its_parameters_with_their_defaults(kind):
-    parameters = inspect.signature(LEARNERS[kind]).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.name != "retire_after"}  # a class's only
-    assert LearnerSettings(kind=kind).parameters == defaults
+def test_the_settings_of_the_learner_are_its_parameters_with_their_defaults():
+    parameters = inspect.signature(OSLRAU).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.name != "random_state"}  # of `sample`
+    assert LearnerSettings().parameters == defaults
 
 
 def test_a_secret_is_in_no_text(capsys):
@@ -185,13 +182,10 @@ def test_one_setting_says_where_snapshots_are(value, topic, folder, bucket):
 
 
 def test_the_parameters_of_oslrau_are_one_table(tmp_path):
-    text = '[learner]\nkind = "oslrau"\n[learner.oslrau]\nmin_count = 9\nmax_leaf_vars = 4'
-    expected = LearnerSettings(kind="oslrau", oslrau={"min_count": 9, "max_leaf_vars": 4})
+    text = "[learner.oslrau]\nmin_count = 9\nmax_leaf_vars = 4"
+    expected = LearnerSettings(oslrau={"min_count": 9, "max_leaf_vars": 4})
     assert load_settings(toml(tmp_path, text), {}).learner == expected
-    given = {
-        "OSLRAU_LEARNER_KIND": "oslrau",
-        "OSLRAU_LEARNER_OSLRAU": "min_count=9,max_leaf_vars=4",
-    }
+    given = {"OSLRAU_LEARNER_OSLRAU": "min_count=9,max_leaf_vars=4"}
     assert load_settings(None, given).learner == expected
     parameters = expected.parameters
     assert (parameters["min_count"], parameters["max_leaf_vars"]) == (9, 4)

@@ -13,7 +13,6 @@ from stored_snapshots import load, reject_newest
 from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline
 from faust_oslrau.app.settings import LearnerSettings, Settings
 from faust_oslrau.app.snapshots import FolderStore, SnapshotError
-from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import Extent
 
 _TP = TP("features", 3)
@@ -40,17 +39,6 @@ def test_other_settings_are_refused_and_the_message_says_what_to_do():
     told = str(caught.value)
     assert "features = ['a', 'b'], now 'auto'; learner.max_nodes = 2000, now 900" in told
     assert "faust-oslrau inspect" in told and "\n" not in told
-
-
-_STACKED = replace(_SETTINGS, learner=LearnerSettings(kind="stacked"))
-
-
-def test_a_scorer_of_another_kind_than_its_snapshot_tells_is_refused():
-    snapshot = _pipeline(_records(0, 100)).snapshot(0, 100)
-    wrong = replace(snapshot, scorer=_pipeline(_records(0, 100), _STACKED).snapshot(0, 100).scorer)
-    assert snapshot.learner_kind == "oslrau"
-    with pytest.raises(StateError, match="expected the kind 'OSLRAU'"):
-        PartitionPipeline.restored(wrong, _SETTINGS)
 
 
 def test_settings_that_scores_do_not_depend_on_may_change():

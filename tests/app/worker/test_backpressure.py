@@ -50,7 +50,7 @@ def test_with_a_slow_model_records_wait_in_the_log(client, start_worker, topic_n
     waiting = _fill(client, topic_name, values)
     # The model itself takes little memory, and time for its 500 fields.
     small = {
-        "learner_kind": "oslrau", "learner_max_nodes": 600,
+        "learner_max_nodes": 600,
         "learner_oslrau": "max_leaf_vars=1,background=false",
     }  # fmt: skip
     worker = start_worker(**small).wait_ready()

@@ -1,0 +1,259 @@
+"""Mixtures beside the grown components learn by expectation-maximisation, one mini-batch at a time.
+
+They are sums below the root: of Gaussians over all variables, or of products of mixtures of single
+variables. Each learns all records, by shares: the posterior probabilities of its components given a
+record, from before the mini-batch. Means and variances are running averages over the records, as in
+equations 3 and 4, but a record counts by its share.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from faust_oslrau.learner.network.layout import (
+    BACKGROUND,
+    MULTIVARIATE_LEAF,
+    NIL,
+    PRODUCT,
+    ROOT,
+    SUM,
+    Pools,
+)
+from faust_oslrau.learner.network.leaves import gaussian, refresh_leaf, refresh_multivariate
+from faust_oslrau.learner.vector.blocks import copy_columns, new_block
+from faust_oslrau.learner.vector.compiler import Array, kernel
+from faust_oslrau.learner.vector.lanes import (
+    WIDTH,
+    Value,
+    aligned_stack,
+    choose,
+    fma,
+    load,
+    padded,
+    spread,
+    store,
+)
+from faust_oslrau.learner.vector.math import exp_bounded
+
+from .moments import multiply_pairs
+from .tasks import MiniBatch
+
+LEAST_SHARE = 1e-3
+"""Smaller shares of a record in a component are not learned."""
+
+LATEST = 512.0
+"""Records that the shares of mixtures in the root follow. Shares of all records would be closer to
+those with which the mixtures began."""
+
+COST = 0.05
+"""Share of each record that a mixture has to give up, so that one that adds little has none."""
+
+LEAST_REST = 1e-9
+"""Least share of the grown components in the root."""
+
+
+@kernel
+def is_mixture(pools: Pools, child: int) -> bool:
+    """Whether a child of the root is a mixture beside the grown components."""
+    return bool(pools.header[BACKGROUND] != NIL and pools.nodes[child]["kind"] == SUM)
+
+
+@kernel
+def learn_mixtures(
+    pools: Pools, Z: Array, values: Array, complete: bool, variance_floor: float
+) -> None:
+    """Let all mixtures learn a mini-batch ``Z`` (d, m), given the log-densities of the nodes.
+
+    ``values`` (nodes, >= m) have columns for whole lanes. ``complete`` says that no value is
+    missing.
+    """
+    d, m = Z.shape
+    block = new_block(d, max(m, 2))
+    copy_columns(Z, 0, m, block)
+    nowhere = np.empty(0, np.int64)
+    update_mixtures(pools, MiniBatch(block, values, nowhere, m, complete), variance_floor)
+
+
+@kernel
+def update_mixtures(pools: Pools, batch: MiniBatch, variance_floor: float) -> None:
+    """Let all mixtures learn a mini-batch that is evaluated, the root included.
+
+    Weights of grown components are counts of records; those of mixtures are multiples of their sum,
+    such that the share of each mixture is its mean share of records: of all that it has learned,
+    with three made-up ones of which each part has one, and later of some `LATEST`.
+    """
+    nodes, edges, m = pools.nodes, pools.edges, batch.m
+    root, rest, shares = pools.header[ROOT], 1.0, np.zeros((2, padded(max(m, 2))))
+    grown = total = total_weight(pools, root)
+    edge = nodes[root]["first_edge"]
+    while edge != NIL:
+        child = edges[edge]["child"]
+        if is_mixture(pools, child):
+            grown -= edges[edge]["weight"]
+            share, n = edges[edge]["weight"] / total, min(nodes[child]["count"], LATEST)
+            learned = posterior(batch, child, root, share, 0.0, shares)
+            share = (share * n + learned - COST * m) / (n + m)
+            edges[edge]["weight"] = max(share, LEAST_SHARE)
+            rest -= edges[edge]["weight"]
+            update_mixture(pools, batch, child, shares, variance_floor)
+        edge = edges[edge]["next"]
+    unit = (grown + m) / max(rest, LEAST_REST)
+    edge = nodes[root]["first_edge"]
+    while edge != NIL:
+        if is_mixture(pools, edges[edge]["child"]):
+            edges[edge]["weight"] *= unit
+        edge = edges[edge]["next"]
+
+
+@kernel
+def total_weight(pools: Pools, s: int) -> float:
+    """Sum of the weights of a sum's children."""
+    total, edge = 0.0, pools.nodes[s]["first_edge"]
+    while edge != NIL:
+        total += pools.edges[edge]["weight"]
+        edge = pools.edges[edge]["next"]
+    return total
+
+
+@kernel
+def posterior(
+    batch: MiniBatch, child: int, parent: int, weight: float, least: float, shares: Array
+) -> float:
+    """Fill ``shares[0]`` with the shares of a child in its parent's density; return their sum.
+
+    Those below ``least`` count as 0, as do columns past the mini-batch.
+    """
+    values, m, total = batch.values, batch.m, 0.0
+    for r in range(0, m, WIDTH):
+        ahead = load(values, child, r) - load(values, parent, r)
+        share = exp_bounded(ahead) * weight
+        store(shares, 0, r, choose(share > least, share, 0.0))
+    shares[0, m:] = 0.0
+    for r in range(m):
+        total += shares[0, r]
+    return total
+
+
+@kernel
+def update_mixture(
+    pools: Pools, batch: MiniBatch, mixture: int, shares: Array, variance_floor: float
+) -> None:
+    """Let the components of a mixture learn the records by their shares."""
+    nodes, edges = pools.nodes, pools.edges
+    d, total = batch.Z.shape[0], total_weight(pools, mixture)
+    scratch = np.empty((batch.m + d + 1, padded(max(d, 2))))
+    edge = nodes[mixture]["first_edge"]
+    while edge != NIL:
+        child, weight = edges[edge]["child"], edges[edge]["weight"]
+        learned = posterior(batch, child, mixture, weight / total, LEAST_SHARE, shares)
+        if learned > 0.0:
+            if nodes[child]["kind"] == MULTIVARIATE_LEAF:
+                update_shared_moments(pools, batch, child, shares, scratch)
+                refresh_multivariate(child, nodes, pools.stats, variance_floor)
+            elif nodes[child]["kind"] == PRODUCT:
+                update_factors(pools, batch, child, shares, variance_floor)
+            nodes[child]["count"] += learned
+            edges[edge]["weight"] = weight + learned
+        edge = edges[edge]["next"]
+    nodes[mixture]["count"] += batch.m
+
+
+@kernel
+def update_factors(
+    pools: Pools, batch: MiniBatch, product: int, shares: Array, variance_floor: float
+) -> None:
+    """Let the mixtures of single variables below a product learn records by shares of these."""
+    nodes, edges = pools.nodes, pools.edges
+    place = nodes[product]["first_edge"]
+    while place != NIL:
+        factor = edges[place]["child"]
+        total = total_weight(pools, factor)
+        edge = nodes[factor]["first_edge"]
+        while edge != NIL:
+            leaf, weight = edges[edge]["child"], edges[edge]["weight"] / total
+            learned = update_shared_leaf(pools, batch, leaf, factor, weight, shares)
+            refresh_leaf(leaf, nodes, variance_floor)
+            edges[edge]["weight"] += learned
+            edge = edges[edge]["next"]
+        place = edges[place]["next"]
+
+
+@kernel
+def update_shared_leaf(
+    pools: Pools, batch: MiniBatch, leaf: int, parent: int, weight: float, shares: Array
+) -> float:
+    """Equations 3 and 4 for a leaf of one variable; return the number of records it learned.
+
+    Its share of a record is its share in the parent's density, of what ``shares[0]`` has.
+    """
+    aligned_stack()
+    nodes, Z, values, m = pools.nodes, batch.Z, batch.values, batch.m
+    variable, at = nodes[leaf]["scope"], nodes[leaf]["mean"]
+    precision, log_norm = nodes[leaf]["precision"], nodes[leaf]["log_norm"]
+    count, first, second = spread(0.0), spread(0.0), spread(0.0)
+    for r in range(0, m, WIDTH):
+        x, share = load(Z, variable, r), load(shares, 0, r)
+        dx, ahead = x - at, gaussian(x, at, precision, log_norm) - load(values, parent, r)
+        share = choose(share > 0.0, exp_bounded(ahead) * share * weight, 0.0)
+        share = choose(dx == dx, share, 0.0)
+        dx = choose(share > 0.0, dx, 0.0)
+        count, first = count + share, fma(share, dx, first)
+        second = fma(share * dx, dx, second)
+    learned, total, squares = add_up(count), add_up(first), add_up(second)
+    n = nodes[leaf]["observed"]
+    shift = total / (n + learned)
+    about = squares + shift * (shift * learned - 2.0 * total)  # the new mean
+    before = n * (nodes[leaf]["variance"] + shift * shift)
+    nodes[leaf]["mean"] = at + shift
+    nodes[leaf]["variance"] = (before + max(about, 0.0)) / (n + learned)
+    nodes[leaf]["observed"] = n + learned
+    return learned
+
+
+@kernel
+def add_up(lanes: Value) -> float:
+    """Sum of the numbers of all lanes."""
+    numbers = np.empty((1, WIDTH))
+    store(numbers, 0, 0, lanes)
+    return float(numbers[0].sum())
+
+
+@kernel
+def update_shared_moments(
+    pools: Pools, batch: MiniBatch, i: int, shares: Array, scratch: Array
+) -> None:
+    """Equations 3 and 4 for a multivariate leaf and records that count by ``shares[0]``."""
+    nodes, scopes, stats, Z = pools.nodes, pools.scopes, pools.stats, batch.Z
+    k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
+    rows = np.flatnonzero(shares[0, : batch.m])
+    m, matrix, everyone = len(rows), offset + 2 * k, shares[0, : batch.m].sum()
+    for a in range(k):
+        seen, total, before = 0.0, 0.0, stats[offset + a]
+        for t in range(m):
+            x, share = Z[scopes[scope + a], rows[t]], shares[0, rows[t]]
+            if x == x:
+                seen += share
+                total += share * (x - before)
+        shift = total / (stats[offset + k + a] + seen) if seen > 0.0 else 0.0
+        stats[offset + a] = before + shift
+        for t in range(m):
+            dx = Z[scopes[scope + a], rows[t]] - (before + shift)
+            scratch[t, a] = math.sqrt(shares[0, rows[t]]) * dx if dx == dx else 0.0
+        scratch[m + k, a] = shift
+    multiply_pairs(scratch, m, k)
+    for a in range(k):
+        for b in range(a, k):
+            both = everyone
+            if not batch.complete:
+                both = 0.0
+                for t in range(m):
+                    x, y = Z[scopes[scope + a], rows[t]], Z[scopes[scope + b], rows[t]]
+                    both += shares[0, rows[t]] if x == x and y == y else 0.0
+            at = offset + k + a if a == b else matrix + b * k + a  # where pairs are counted
+            n = stats[at]
+            old = n * (stats[matrix + a * k + b] + scratch[m + k, a] * scratch[m + k, b])
+            if n + both > 0.0:
+                stats[matrix + a * k + b] = (old + scratch[m + a, b]) / (n + both)
+            stats[at] = n + both

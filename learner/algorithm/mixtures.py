@@ -1,0 +1,253 @@
+"""Mixtures beside the grown components: how large they are, and where they begin.
+
+One is of Gaussians over all variables, the other of products of mixtures of single variables, whose
+leaves lie at frequent values and quantiles. Expectation-maximisation fits both to the first records
+of a stream; from there on they learn each record once (`expectation_maximisation`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from faust_oslrau.learner.arrays import FloatArray
+from faust_oslrau.learner.density.atoms import atoms_and_quantiles
+from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE, LOG_2PI
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
+from faust_oslrau.learner.density.mixtures import log_sums
+from faust_oslrau.learner.network.editing import add_edge, new_node, take_statistics
+from faust_oslrau.learner.network.layout import (
+    LEAF,
+    MULTIVARIATE_LEAF,
+    NIL,
+    PRODUCT,
+    SUM,
+    moments_length,
+    statistics_length,
+)
+from faust_oslrau.learner.network.leaves import refresh_leaf, refresh_multivariate
+from faust_oslrau.learner.network.structure import Network
+
+from .expectation_maximisation import total_weight
+from .start import background_blocks
+
+FIRST_RECORDS = 480
+"""Records that the mixtures begin with: five mini-batches of a stream, of which a few are held
+back. With 240 they know less, and with 990 they come late."""
+
+SWEEPS = 8
+"""Steps of expectation-maximisation at the beginning. More of them overfit."""
+
+BUDGET_SHARE, MOST_NODES = 3, 640
+"""One part in this many of the node budget is for mixtures, and the most nodes that they take."""
+
+MOST_GAUSSIANS, GAUSSIAN_PARAMETERS = 24, 24_000
+
+RECORDS_PER_PRODUCT = 14
+"""Of the first records; a Gaussian has 8 more than there are variables."""
+
+LEAVES = 40.0
+"""Leaves of a variable in a product, times the root of the number of variables."""
+
+FEWEST_LEAVES = 4
+
+SHRINKAGE = 1.0
+"""Records' worth by which a covariance is drawn to the pooled one."""
+
+WEIGHT_PRIOR = 3.0
+"""Records' worth of the weights that the leaves of a product begin with."""
+
+FARTHEST = 30.0
+"""Deviations at which the first records are cut off for Gaussians."""
+
+
+class Sizes(NamedTuple):
+    """Most Gaussians, most products and most leaves of a variable in a product."""
+
+    gaussians: int
+    products: int
+    leaves: int
+
+    def nodes(self, d: int) -> int:
+        """Return the most nodes that mixtures over ``d`` variables have."""
+        products = 1 + self.products * (1 + d * (1 + self.leaves)) if self.products else 0
+        return products + (1 + self.gaussians if self.gaussians else 0)
+
+
+def mixture_sizes(d: int, max_nodes: int) -> Sizes:
+    """Return the sizes of the mixtures in a network of at most ``max_nodes`` nodes."""
+    if len(background_blocks(d)) > 1:
+        return Sizes(0, 0, 0)
+    room = min(max_nodes // BUDGET_SHARE, MOST_NODES)
+    parameters = (d + 1) * (d + 2) // 2
+    gaussians = min(GAUSSIAN_PARAMETERS // parameters, MOST_GAUSSIANS, room // 4)
+    leaves = max(int(LEAVES / d**0.5), FEWEST_LEAVES)
+    products = max(room - gaussians - 2, 0) // (1 + d * (1 + leaves))
+    return Sizes(gaussians, products, leaves)
+
+
+class Factor(NamedTuple):
+    """Mixtures of one variable, in each of K products.
+
+    Attributes
+    ----------
+    weight
+        Weights of the leaves, which add up to the records of a product and more (K, J).
+    records
+        Records of each leaf, and one (K, J).
+    mean, variance
+        Parameters of the leaves (K, J).
+    """
+
+    weight: FloatArray
+    records: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+
+    @classmethod
+    def of_values(cls, z: FloatArray, most: int) -> Factor:
+        """Place at most ``most`` leaves, for one product, by the values (m,) of a variable."""
+        z = z[~np.isnan(z)] if not np.isnan(z).all() else np.zeros(1)
+        values, counts = np.unique(z, return_counts=True)
+        mean, variance, n = values, np.full(len(values), LEAST_VARIANCE), counts * 1.0
+        if len(values) > most:
+            mean, variance, n = atoms_and_quantiles(values, counts, most, most)
+        # the widest one first: a sum measures the others by it
+        order = np.argsort(-variance, kind="stable")
+        weight, ones = WEIGHT_PRIOR * n / n.sum(), np.ones((1, len(n)))
+        return cls(weight[None, order], ones, mean[None, order], variance[None, order])
+
+    def log_density(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return log-densities (m, K) of values, and the leaves' shares (m, K, J) in them."""
+        dx = z[:, None, None] - self.mean
+        weight = self.weight / self.weight.sum(axis=1, keepdims=True)
+        logs = np.log(weight) - 0.5 * (dx**2 / self.variance + np.log(self.variance) + LOG_2PI)
+        missing = np.isnan(z)
+        logs[missing] = np.log(weight)
+        shares = logs.reshape(-1, logs.shape[2])
+        log_density = log_sums(shares).reshape(logs.shape[:2])
+        shares = shares.reshape(logs.shape)
+        shares[missing] = 0.0
+        return np.where(missing[:, None], 0.0, log_density), shares
+
+    def learned(self, z: FloatArray, shares: FloatArray) -> Factor:
+        """Return what follows from values and the leaves' shares (m, K, J) of their records."""
+        dx = np.nan_to_num(z)[:, None, None] - self.mean
+        learned = shares.sum(axis=0)
+        count = self.records + learned
+        shift = (shares * dx).sum(axis=0) / count
+        squares = (shares * (dx - shift) ** 2).sum(axis=0)
+        variance = (squares + self.records * (self.variance + shift**2)) / count
+        return Factor(self.weight + learned, count, self.mean + shift, variance)
+
+
+def add_mixtures(network: Network, Z: FloatArray, sizes: Sizes, variance_floor: float) -> None:
+    """Add mixtures that are fitted to the columns of ``Z`` (d, m) as children of the root.
+
+    Each has as much weight as all other children together.
+    """
+    d, rng = len(Z), np.random.default_rng(0)
+    n_stats = sizes.gaussians * statistics_length(MULTIVARIATE_LEAF, d)
+    n_nodes = sizes.nodes(d)
+    network.reserve(n_nodes, n_nodes, 0, n_stats + sizes.products * moments_length(d))
+    weight, mixtures = total_weight(network.pools, network.root), []
+    if sizes.gaussians > 0:
+        n = min(sizes.gaussians, max(Z.shape[1] // (d + 8), 1))
+        mixtures.append(add_gaussians(network, fit_gaussians(Z, n, rng), variance_floor))
+    if sizes.products > 0:
+        n = min(sizes.products, max(Z.shape[1] // RECORDS_PER_PRODUCT, 1))
+        fitted = fit_products(Z, n, sizes.leaves, rng)
+        mixtures.append(add_products(network, *fitted, variance_floor))
+    for mixture in mixtures:
+        network.nodes[mixture]["count"] = 1.0 + len(mixtures)
+        add_edge(network.pools, network.root, mixture, weight)
+
+
+def fit_gaussians(Z: FloatArray, n: int, rng: np.random.Generator) -> GaussianMixture:
+    """Fit ``n`` Gaussians to the columns of ``Z``."""
+    Z = np.clip(Z, -FARTHEST, FARTHEST)
+    mixture = GaussianMixture.of_seeds(Z, n, rng)
+    mixture.shrinkage = SHRINKAGE
+    mixture.update()
+    for _ in range(SWEEPS):
+        mixture.learn(Z, mixture.log_density(Z)[1], 0.0)
+    return mixture
+
+
+def fit_products(
+    Z: FloatArray, n: int, most_leaves: int, rng: np.random.Generator
+) -> tuple[FloatArray, list[Factor]]:
+    """Fit ``n`` products to the columns of ``Z`` (d, m); return their records (n,) and factors.
+
+    Each product begins with the leaves of one record for half of its weights.
+    """
+    factors = []
+    seeds = rng.choice(Z.shape[1], n, replace=n > Z.shape[1])
+    for z in Z:
+        first = Factor.of_values(z, most_leaves)
+        own = WEIGHT_PRIOR * first.log_density(z[seeds])[1][:, 0]
+        weight = np.where(own.sum(axis=1, keepdims=True) > 0.0, own, first.weight)
+        weight = first.weight if n == 1 else 0.5 * (weight + first.weight)
+        factors.append(Factor(weight, *(np.repeat(part, n, axis=0) for part in first[1:])))
+    fitted, count = factors, np.ones(n)
+    for _ in range(SWEEPS):
+        each = [factor.log_density(z) for factor, z in zip(fitted, Z, strict=True)]
+        shares = np.log(count) + np.sum([log_density for log_density, _ in each], axis=0)
+        log_sums(shares)
+        count = 1.0 + shares.sum(axis=0)
+        fitted = [
+            first.learned(z, shares[:, :, None] * leaves)
+            for first, z, (_, leaves) in zip(factors, Z, each, strict=True)
+        ]
+    return count, fitted
+
+
+def add_gaussians(network: Network, mixture: GaussianMixture, variance_floor: float) -> int:
+    """Add a sum of Gaussians over all variables; return it."""
+    pools, d = network.pools, network.n_variables
+    leaves, pairs = [], np.tri(d, k=-1)
+    covariances = mixture.covariances(mixture.gaussians.mean)
+    for n, mean, covariance in zip(mixture.count, mixture.gaussians.mean, covariances, strict=True):
+        leaf = new_node(pools, MULTIVARIATE_LEAF, 0, d, network.root)
+        start = take_statistics(pools, statistics_length(MULTIVARIATE_LEAF, d))
+        network.nodes[leaf]["stats"], network.nodes[leaf]["count"] = start, n
+        moments = mean, np.full(d, n + SHRINKAGE), np.tril(covariance).T + (n + SHRINKAGE) * pairs
+        network.stats[start : start + moments_length(d)] = np.concatenate(moments, axis=None)
+        refresh_multivariate(leaf, network.nodes, network.stats, variance_floor)
+        leaves.append(leaf)
+    return add_sum(network, 0, d, leaves, mixture.count + 1.0)
+
+
+def add_products(
+    network: Network, count: FloatArray, factors: list[Factor], variance_floor: float
+) -> int:
+    """Add a sum of products of mixtures of single variables; return it."""
+    pools, nodes, d = network.pools, network.nodes, network.n_variables
+    products = []
+    for k in range(len(count)):
+        sums = []
+        for v, factor in enumerate(factors):
+            leaves = [new_node(pools, LEAF, v, 1, NIL) for _ in range(factor.mean.shape[1])]
+            nodes["observed"][leaves] = factor.records[k]
+            nodes["mean"][leaves], nodes["variance"][leaves] = factor.mean[k], factor.variance[k]
+            for leaf in leaves:
+                refresh_leaf(leaf, nodes, variance_floor)
+            sums.append(add_sum(network, v, 1, leaves, factor.weight[k]))
+        product = new_node(pools, PRODUCT, 0, d, network.root)
+        nodes[product]["count"] = count[k] - 1.0
+        nodes[product]["stats"] = take_statistics(pools, moments_length(d))
+        for factor_of in sums:
+            add_edge(pools, product, factor_of, 1.0)
+        products.append(product)
+    return add_sum(network, 0, d, products, count)
+
+
+def add_sum(
+    network: Network, scope: int, n_scope: int, children: list[int], weights: FloatArray
+) -> int:
+    """Add a sum with these children."""
+    found = new_node(network.pools, SUM, scope, n_scope, network.root)
+    for child, weight in zip(children, weights, strict=True):
+        add_edge(network.pools, found, child, weight)
+    return int(found)

@@ -1,0 +1,221 @@
+"""The mixtures beside the grown components: where they begin, and what they learn."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, norm
+from streams import clusters
+
+from faust_oslrau.learner import OSLRAU
+from faust_oslrau.learner.algorithm.mixtures import FIRST_RECORDS, Factor, mixture_sizes
+from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT, SUM
+
+
+def begun(d=3, n=FIRST_RECORDS, missing=0.0, **parameters):
+    """Return a model whose mixtures have just begun."""
+    X = clusters(4, n, d, missing)
+    X[:, 0] = X[:, 0].round()
+    parameters = {"mixtures": True} | parameters
+    return OSLRAU(standardize=False, **parameters).partial_fit(X, batch_size=60)
+
+
+def mixtures(network):
+    """The mixtures by kind of component, with their weights."""
+    children = {child: weight for child, weight in network.children(network.root)}
+    found = [child for child in children if network.nodes[child]["kind"] == SUM]
+    kinds = [network.nodes[next(network.children(child))[0]]["kind"] for child in found]
+    return {kind: (child, children[child]) for kind, child in zip(kinds, found, strict=True)}
+
+
+def log_density(network, i, rows):
+    """Log-density of a node for rows (m, d), missing values left out, by the library."""
+    node, scope = network.nodes[i], network.scope(i)
+    if node["kind"] == LEAF:
+        found = norm(node["mean"], node["precision"] ** -0.5).logpdf(rows[:, scope[0]])
+        return np.nan_to_num(found)
+    if node["kind"] == MULTIVARIATE_LEAF:
+        mean, covariance = network.gaussian(i)
+        found = []
+        for row in rows[:, scope]:
+            known = ~np.isnan(row)
+            own = multivariate_normal(mean[known], covariance[np.ix_(known, known)])
+            found.append(own.logpdf(row[known]) if known.any() else 0.0)
+        return np.array(found)
+    children, weights = zip(*network.children(i), strict=True)
+    values = np.array([log_density(network, child, rows) for child in children])
+    if node["kind"] == PRODUCT:
+        return values.sum(axis=0)
+    return logsumexp(values, axis=0, b=np.array(weights)[:, None] / sum(weights))
+
+
+def shares(network, i, rows):
+    """Each child of a sum, its weight, and its shares (m,) in the sum's density."""
+    joint, total = log_density(network, i, rows), sum(w for _, w in network.children(i))
+    for child, weight in network.children(i):
+        yield child, weight, np.exp(log_density(network, child, rows) - joint) * weight / total
+
+
+def averages(values, share, n, mean, square):
+    """Weighted running averages of values and of products about the new mean, for one variable."""
+    share = np.where(np.isnan(values), 0.0, share)
+    values = np.nan_to_num(values)
+    learned = n + share.sum()
+    new = (n * mean + share @ values) / learned
+    return learned, new, (n * (square + (mean - new) ** 2) + share @ (values - new) ** 2) / learned
+
+
+def learned_leaves(network, rows):
+    """What each leaf of the products is to have after a mini-batch: weight, and averages."""
+    for child, _, of_product in shares(network, mixtures(network)[PRODUCT][0], rows):
+        of_product = np.where(of_product > 1e-3, of_product, 0.0)
+        for factor, _ in network.children(child):
+            v = network.scope(factor)[0]
+            for leaf, weight, own in shares(network, factor, rows):
+                node, share = (
+                    network.nodes[leaf],
+                    np.where(np.isnan(rows[:, v]), 0, of_product * own),
+                )
+                numbers = node["observed"], node["mean"], node["variance"]
+                yield weight + share.sum(), *averages(rows[:, v], share, *numbers)
+
+
+def leaves(network):
+    """The same of a network."""
+    for product, _ in network.children(mixtures(network)[PRODUCT][0]):
+        for factor, _ in network.children(product):
+            for leaf, weight in network.children(factor):
+                node = network.nodes[leaf]
+                yield weight, node["observed"], node["mean"], node["variance"]
+
+
+def learned_gaussians(network, rows):
+    """What each Gaussian is to have: count, weight, mean, and a covariance from pairs of values."""
+    for leaf, weight, share in shares(network, mixtures(network)[MULTIVARIATE_LEAF][0], rows):
+        share = np.where(share > 1e-3, share, 0.0)
+        k = rows.shape[1]
+        statistics = network.statistics(leaf)
+        mean, seen, matrix = (
+            statistics[:k],
+            statistics[k : 2 * k],
+            statistics[2 * k :].reshape(k, k),
+        )
+        new, covariance = np.empty(k), np.zeros((k, k))
+        for a in range(k):
+            _, new[a], covariance[a, a] = averages(
+                rows[:, a], share, seen[a], mean[a], matrix[a, a]
+            )
+        for a in range(k):
+            for b in range(a + 1, k):
+                both = ~np.isnan(rows[:, [a, b]]).any(axis=1)
+                n, own = matrix[b, a], share[both]
+                old = n * (matrix[a, b] + (mean[a] - new[a]) * (mean[b] - new[b]))
+                products = (rows[both, a] - new[a]) * (rows[both, b] - new[b])
+                covariance[a, b] = (old + own @ products) / (n + own.sum())
+        count = network.nodes[leaf]["count"] + share.sum()
+        yield count, weight + share.sum(), new, covariance
+
+
+def gaussians(network):
+    """The same of a network."""
+    for leaf, weight in network.children(mixtures(network)[MULTIVARIATE_LEAF][0]):
+        k = network.n_variables
+        matrix = network.statistics(leaf)[2 * k :].reshape(k, k)
+        mean = network.statistics(leaf)[:k]
+        yield network.nodes[leaf]["count"], weight, mean, np.triu(matrix)
+
+
+@pytest.mark.parametrize(("m", "missing"), [(40, 0.0), (33, 0.2), (1, 0.0)])
+def test_a_mini_batch_is_one_step_of_expectation_maximisation(m, missing):
+    model, rows = begun(), clusters(9, m, 3, missing)
+    network = model.network_
+    expected = list(learned_leaves(network, rows)), list(learned_gaussians(network, rows))
+    model.partial_fit(rows)
+    for own, found in zip((leaves, gaussians), expected, strict=True):
+        for numbers, wanted in zip(own(model.network_), found, strict=True):
+            for number, exact in zip(numbers, wanted, strict=True):
+                np.testing.assert_allclose(number, exact, rtol=1e-6, atol=1e-9)
+
+
+def test_the_weight_of_a_mixture_is_its_mean_share_of_the_records_less_its_cost():
+    model, expected, n = begun(), {PRODUCT: 1 / 3, MULTIVARIATE_LEAF: 1 / 3}, 3
+    for batch in np.split(clusters(9, 900, 3), 9):
+        network = model.network_
+        own = {child: share for child, _, share in shares(network, network.root, batch)}
+        for kind, (child, _) in mixtures(network).items():
+            share = (expected[kind] * n + own[child].sum() - 0.05 * 100) / (n + 100)
+            expected[kind] = max(share, 1e-3)
+        n = min(n + 100, 512)
+        model.partial_fit(batch)
+        network = model.network_
+        total = sum(weight for _, weight in network.children(network.root))
+        for kind, (_, weight) in mixtures(network).items():
+            assert weight / total == pytest.approx(expected[kind], rel=0.02)
+
+
+def test_a_product_begins_with_the_mean_and_variance_of_its_records():
+    z = np.random.default_rng(0).normal(3.0, 2.0, size=100)
+    first = Factor.of_values(z, 1)
+    found = first.learned(z, first.log_density(z)[1])
+    assert found.records[0] == pytest.approx(101)
+    assert found.mean[0] == pytest.approx(z.mean())  # the leaf counts as one record with this mean
+    assert found.variance[0] == pytest.approx(z.var())
+
+
+def test_frequent_values_have_leaves_of_their_own():
+    z = np.append(np.repeat([0.0, 1.0], 40), np.random.default_rng(0).normal(5.0, 1.0, size=40))
+    found = Factor.of_values(z, 8)
+    assert {0.0, 1.0} <= set(found.mean[0]) and found.mean.shape[1] <= 8
+    assert found.weight[0, found.variance[0] < 1e-3] == pytest.approx([1.0, 1.0])
+
+
+def test_a_value_never_observed_has_any_value():
+    found = Factor.of_values(np.full(5, np.nan), 8)
+    assert found.log_density(np.array([np.nan]))[0] == 0.0
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 30])
+@pytest.mark.parametrize("max_nodes", [20, 300, 2000])
+def test_mixtures_stay_within_a_third_of_the_budget(d, max_nodes):
+    sizes = mixture_sizes(d, max_nodes)
+    assert sizes.nodes(d) <= max_nodes / 3
+    if d <= 5:
+        model = begun(d, 1500, max_nodes=max_nodes, min_count=20)
+        assert model.n_nodes_ <= max(max_nodes, d + 3)
+        model.network_.check_validity()
+
+
+@pytest.mark.parametrize("parameters", [{"mixtures": False}, {"structure_until": 300}])
+def test_a_network_that_is_to_have_none_has_none(parameters):
+    model = begun(**parameters)
+    assert all(
+        model.network_.nodes[c]["kind"] != SUM
+        for c, _ in model.network_.children(model.network_.root)
+    )
+
+
+def test_records_wider_than_the_background_have_no_mixtures():
+    assert mixture_sizes(200, 2000).nodes(200) == 0
+
+
+@pytest.mark.parametrize("n", [420, 480, 900])
+def test_learning_goes_on_from_a_state_to_the_same_bits(n):
+    model, rest = begun(n=n, missing=0.1, memory=300, max_nodes=300), clusters(5, 400, 3, 0.1)
+    copy = OSLRAU.from_bytes(model.to_bytes())
+    for batch in np.split(rest, 8):
+        model.partial_fit(batch, evaluation=model.evaluate(batch))
+        copy.partial_fit(batch)
+    assert copy.to_bytes() == model.to_bytes()
+    assert len(mixtures(model.network_)) == 2  # however faded the others are
+
+
+def test_repeated_values_and_bent_relations_are_likelier_than_without_mixtures():
+    rng = np.random.default_rng(3)
+    angle = rng.uniform(0, 2 * np.pi, size=3000)
+    X = np.column_stack([np.cos(angle), np.sin(angle), rng.poisson(2.0, size=3000)])
+    X[:, :2] += 0.05 * rng.normal(size=(3000, 2))
+    gain = [
+        OSLRAU(mixtures=mixtures).partial_fit(X[:2000], batch_size=100)
+        .score_samples(X[2000:], variance_floor=1e-4).mean()
+        for mixtures in (True, False)
+    ]  # fmt: skip
+    assert gain[0] > gain[1] + 1.0
