@@ -19,7 +19,7 @@ from .datasets import Array, Dataset, Setting
 from .density import as_stream
 from .detectors import BATCH, prequential
 from .learners import WITH_MIXTURES
-from .opponents import fits
+from .opponents import densities
 from .opponents.online import FIRST_ROWS, OnePass, Online
 from .opponents.sizes import Size
 from .plan import Plan
@@ -105,7 +105,7 @@ def online(dataset: Dataset, size: Size) -> dict[str, OnePass]:
     }
     sizes = {"oSLRAU": None, "oSLRAU, default": BATCH, "oSLRAU, mixtures": BATCH}
     learners = {name: OnePass(partial(start, make), sizes[name]) for name, make in own.items()}
-    others = fits(dataset, size)
+    others = {name: make(size) for name, make in densities().items()}
     return learners | {name: fit for name, fit in others.items() if isinstance(fit, OnePass)}
 
 

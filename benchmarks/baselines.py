@@ -21,7 +21,7 @@ from .crossval import (
 )
 from .datasets import LARGE, Dataset
 from .mixtures import N_COMPONENTS, offline_mixture, single_gaussian
-from .opponents import HOURS, QUICK, fits
+from .opponents import FEW, HOURS, QUICK, fits
 from .opponents.sizes import MOST_HELD_OUT, MOST_SEEN, Size
 from .plan import Plan
 from .prequential import short
@@ -66,8 +66,8 @@ Nothing was chosen on a test fold.
 
 A floor for RealNVP is Gaussian noise of that variance on the test records: the mean density of 16
 draws, whose logarithm is a little low. The vine is fitted to records with such noise. Opponents
-that take minutes are run on the first {SLOW_FOLDS} test folds. Left out where there are
-{LARGE:,} rows or more: {"; ".join(HOURS)}."""
+that take minutes are run on the first {SLOW_FOLDS} test folds. Where there are {LARGE:,} rows or
+more, these learn {FEW:,} random ones: {"; ".join(HOURS)}."""
 
 
 def run(plan: Plan) -> None:

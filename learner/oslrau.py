@@ -274,10 +274,10 @@ class OSLRAU(NetworkDensity, Model):
 
     def _is_known(self, rows: FloatArray, evaluation: Evaluation, size: int) -> bool:
         """Return whether learning ``rows`` in one mini-batch would start with this evaluation."""
+        in_lanes = len(rows) > 1 or not self.mixtures  # the evaluation of a single row is not
         return (
-            self.mixtures
-            < len(rows)
-            <= size  # mixtures learn whole lanes, and a single row has none
+            in_lanes
+            and len(rows) <= size
             and self.memory is None  # with one, learning begins by forgetting
             and self._scaling.is_complete
             and evaluation.network is self._network
@@ -306,7 +306,7 @@ class OSLRAU(NetworkDensity, Model):
             if values is None:
                 values = np.empty((len(network.nodes), padded(max(Z.shape[1], 2))))
                 forget_and_evaluate(network.pools, Z, values, rule)
-                rule = rule._replace(memory=np.inf)
+                rule = rule._replace(memory=np.inf)  # that is done
             learn_mixtures(network.pools, Z, values, complete, rule.variance_floor)
         while done < Z.shape[1]:
             evaluated = values is not None
