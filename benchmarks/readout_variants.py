@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol, cast
 from unittest.mock import patch
 
+import numba
 import numpy as np
 
 from faust_oslrau.learner import IncidentParameters, ScoredBlock, StreamScorer
@@ -109,7 +110,9 @@ def none_alike(ascending: Array, mark: Array) -> Array:
 def horizons(shape: float) -> tuple[tuple[Any, str, Any], ...]:
     """Return what has evidence look twice at one horizon."""
     shapes = np.full(evidence.N, shape)
-    return (evidence, "SHAPES", shapes), (evidence, "LOG_SHAPES", np.log(shapes))
+    anew = numba.njit(evidence.add_up.py_func)  # a compiled kernel keeps the shapes that it had
+    constants = {"SHAPES": shapes, "LOG_SHAPES": np.log(shapes), "add_up": anew}
+    return tuple((evidence, name, value) for name, value in constants.items())
 
 
 class Plain:

@@ -64,7 +64,6 @@ class Model:
     @property
     def settings(self) -> Settings:
         learner = LearnerSettings(
-            kind="oslrau",
             max_nodes=self.max_nodes,
             oslrau=(("n_init_components", self.components), ("background", False)),
         )

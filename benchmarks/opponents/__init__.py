@@ -75,6 +75,7 @@ def of_few_rows(fit: Fit) -> Fit:
 
     def fit_few(folds: Iterable[Array], setting: Setting) -> Density:
         rows = np.random.default_rng(0).permutation(np.concatenate(list(folds)))
-        return fit([rows[:FEW]], setting)
+        batch_size = min(setting.batch_size, FEW // 20)  # memory grows with nodes times rows
+        return fit([rows[:FEW]], setting._replace(batch_size=batch_size))
 
     return fit_few

@@ -87,12 +87,10 @@ class TreeDensity:
     def score_samples(self, X: Array, *, variance_floor: float | None = None) -> Array:
         covariances = self.covariances if variance_floor is None else self._floored(variance_floor)
         whitening = whitening_of(covariances)
-        return np.concatenate(
-            [
-                self.values(X[start : start + CHUNK], whitening)[:, -1]
-                for start in range(0, len(X), CHUNK)
-            ]
-        )
+        root = np.empty(len(X))  # of a view of the values, these would stay
+        for start in range(0, len(X), CHUNK):
+            root[start : start + CHUNK] = self.values(X[start : start + CHUNK], whitening)[:, -1]
+        return root
 
     def values(self, X: Array, whitening: Array) -> Array:
         points = self.structure.points(X) - self.means
