@@ -19,6 +19,7 @@ from faust_oslrau.learner.arrays import FloatArray
 
 from .oslrau import OSLRAU
 from .scoring.incident import IncidentParameters
+from .scoring.tail_mass import TailMass
 from .stacked import StackedSPN
 from .stand_in import Beginner, StandIn
 from .stream import StreamScorer
@@ -44,6 +45,7 @@ def compile_scorer(
     there is something to explain. A second process compiles what is not needed to learn.
     """
     with _watched(_Compilation(scorer, told)), _no_collection():
+        _learn(scorer)
         _run(scorer, n_fields)
 
 
@@ -83,8 +85,19 @@ def _run(scorer: StreamScorer, n_fields: int = FEWEST_FIELDS) -> None:
     follow(halves, halves[0], RATES, weight, np.empty((1, 2)))  # as after a sudden change
 
 
+def _learn(scorer: StreamScorer) -> None:
+    """Compile what learning needs, and before it what needs no learner.
+
+    Meanwhile the helper compiles the evaluation, which is a part of learning.
+    """
+    rows, mass = _rows(FEWEST_FIELDS)[:40], TailMass()
+    mass.update(rows, len(rows))
+    mass.log_mass(rows)
+    scorer.learner.untrained().partial_fit(rows)
+
+
 def _help(scorer: StreamScorer) -> None:
-    """Compile what scoring needs, and first what the process that is helped comes to last."""
+    """Compile what scoring needs, and first the evaluation, which learning needs, too."""
     rows, learner = _rows(FEWEST_FIELDS), scorer.learner.untrained()
     learner.partial_fit(rows[:40])
     learner.evaluate(rows)
