@@ -12,6 +12,7 @@ from typing import Any
 
 import faust
 from faust.app.base import BootStrategy
+from faust.tables import TableManager
 from prometheus_client import CollectorRegistry, disable_created_metrics
 
 from . import pace
@@ -50,6 +51,17 @@ class _NoProducer(BootStrategy):
     """Starts no Faust producer: the worker's own producers send the scores."""
 
     enable_kafka_producer = False
+
+
+class _NoTables(TableManager):
+    """Starts at once: Faust waits a second for tables, and a worker has none."""
+
+    logger = logging.getLogger("faust")
+
+    async def on_start(self) -> None:
+        """Let the worker join the group."""
+        await self._update_channels()
+        await self.recovery.start()
 
 
 class ScoringApp(faust.App):
@@ -98,6 +110,7 @@ def _plain_app(settings: Settings) -> faust.App:
         topic_allow_declare=False,
         topic_disable_leader=True,
         table_standby_replicas=0,
+        TableManager=_NoTables,
         web_bind=settings.web_host,
         web_port=settings.web_port,
         web_router_enabled=False,

@@ -19,6 +19,7 @@ from faust_oslrau.learner.arrays import FloatArray
 
 from .oslrau import OSLRAU
 from .scoring.incident import IncidentParameters
+from .scoring.tail_mass import TailMass
 from .stream import StreamScorer
 from .vector.compiler import KERNELS, Kernel
 
@@ -27,6 +28,7 @@ WIDE = 130
 """Fields from which on a background has blocks."""
 
 _SIZE_BYTES = 8
+_MOST_BYTES = 65_536  # as many as a pipe holds, which are whole lines
 
 Told = Callable[[int, int], None]
 """Told, after each kernel, how many were compiled, and about how many there are."""
@@ -41,6 +43,7 @@ def compile_scorer(
     there is something to explain. A second process compiles what is not needed to learn.
     """
     with _watched(_Compilation(scorer, told)), _no_collection():
+        _learn(scorer)
         _run(scorer, n_fields)
 
 
@@ -78,8 +81,19 @@ def _run(scorer: StreamScorer, n_fields: int = FEWEST_FIELDS) -> None:
     scorer.process(rows, keys, places + places[-1], groups)
 
 
+def _learn(scorer: StreamScorer) -> None:
+    """Compile what learning needs, and before it what needs no learner.
+
+    Meanwhile the helper compiles the evaluation, which is a part of learning.
+    """
+    rows, mass = _rows(FEWEST_FIELDS)[:40], TailMass()
+    mass.update(rows, len(rows))
+    mass.log_mass(rows)
+    scorer.learner.untrained().partial_fit(rows)
+
+
 def _help(scorer: StreamScorer) -> None:
-    """Compile what scoring needs, and first what the process that is helped comes to last."""
+    """Compile what scoring needs, and first the evaluation, which learning needs, too."""
     rows, learner = _rows(FEWEST_FIELDS), scorer.learner.untrained()
     learner.partial_fit(rows[:40])
     learner.evaluate(rows)
@@ -107,7 +121,8 @@ class _Compilation(event.Listener):
 
     def __init__(self, scorer: StreamScorer, told: Told | None) -> None:
         self._state, self._told = scorer.to_bytes(), told
-        self._done, self._needed = 0, _n_needed(scorer)
+        self._done: set[str] = set()
+        self._needed = _n_needed(scorer)
         self._began = (os.cpu_count() or 1) == 1  # a helper would take the only processor
         self._helper: subprocess.Popen[bytes] | None = None
 
@@ -120,22 +135,50 @@ class _Compilation(event.Listener):
     def _begin(self) -> None:
         command, nothing = [sys.executable, "-m", __name__], subprocess.DEVNULL
         self._helper = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=nothing
         )
+        os.set_blocking(cast(IO[bytes], self._helper.stdout).fileno(), False)
         its_input = cast(IO[bytes], self._helper.stdin)
         its_input.write(len(self._state).to_bytes(_SIZE_BYTES, "big") + self._state)
         its_input.flush()  # and left open: its end tells the helper that nobody waits any more
 
     def on_end(self, done: event.Event) -> None:
-        if isinstance(done.data["dispatcher"], Kernel):
-            self._done += 1
-            if self._told is not None:
-                self._told(self._done, max(self._done, self._needed))
+        name = _kernel_name(done)
+        if name is not None and self._told is not None:
+            self._done |= {name, *self._told_by_helper()}
+            self._told(len(self._done), max(len(self._done), self._needed))
+
+    def _told_by_helper(self) -> list[str]:
+        """Return which kernels the helper has compiled since it was last asked."""
+        if self._helper is not None:
+            with suppress(BlockingIOError):  # none
+                output = cast(IO[bytes], self._helper.stdout).fileno()
+                return os.read(output, _MOST_BYTES).decode().split()
+        return []
 
     def stop(self) -> None:
         if self._helper is not None:
             self._helper.kill()
             self._helper.communicate()
+
+
+class _Report(event.Listener):
+    """Tells the process that is helped which kernels are compiled, in a line each."""
+
+    def on_start(self, _: event.Event) -> None: ...
+
+    def on_end(self, done: event.Event) -> None:
+        name = _kernel_name(done)
+        if name is not None:
+            print(name, flush=True)
+
+
+def _kernel_name(done: event.Event) -> str | None:
+    """Return what was compiled; None unless it is a kernel, but a function of numba's own."""
+    kernel = done.data["dispatcher"]
+    if not isinstance(kernel, Kernel):
+        return None
+    return f"{kernel.py_func.__module__}.{kernel.py_func.__name__}"
 
 
 def _n_needed(scorer: StreamScorer) -> int:
@@ -181,4 +224,5 @@ if __name__ == "__main__":
     size = int.from_bytes(sys.stdin.buffer.read(_SIZE_BYTES), "big")
     given = StreamScorer.from_bytes(sys.stdin.buffer.read(size), Beginner)
     _end_with_input(sys.stdin.buffer)
-    _help(given)
+    with event.install_listener("numba:compile", _Report()):
+        _help(given)

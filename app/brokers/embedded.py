@@ -8,12 +8,15 @@ a group nor CreateTopics. It serves demos; it does not show how a real Kafka beh
 from __future__ import annotations
 
 import ctypes
+import time
 from typing import Self
 
 from faust_oslrau.app.errors import BrokerError, TopicError
 
 _PRODUCER = 0  # any client will do as the owner of the cluster
 _TEXT = 512
+# The cluster's thread overlooks a call that comes right after another one, and sleeps for a second.
+_PAUSE_SECONDS = 0.002
 
 
 class EmbeddedBroker:
@@ -63,6 +66,7 @@ class EmbeddedBroker:
         error = self._library.rd_kafka_mock_topic_create(
             self._running(), name.encode(), partitions, 1
         )
+        time.sleep(_PAUSE_SECONDS)
         if error:
             reason = self._library.rd_kafka_err2str(error).decode()
             raise TopicError(f"topic {name!r} with {partitions} partitions: {reason}")

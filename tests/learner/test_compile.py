@@ -12,6 +12,7 @@ from interpreter import needs_compiler
 import faust_oslrau.learner
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.compile import Beginner, _help
+from faust_oslrau.learner.vector.compiler import KERNELS
 
 SCRIPT = """
 import sys
@@ -108,6 +109,22 @@ def test_the_second_process_ends_with_the_one_that_it_helps(tmp_path):
     )
     helper.communicate(len(state).to_bytes(8, "big") + state)  # closes its input, as a kill does
     assert helper.returncode == 1
+
+
+@needs_compiler("the second process compiles")
+def test_the_second_process_tells_which_kernels_it_has_compiled(tmp_path):
+    state = StreamScorer(OSLRAU()).to_bytes()
+    with subprocess.Popen(
+        [sys.executable, "-m", "faust_oslrau.learner.compile"],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as helper:
+        helper.stdin.write(len(state).to_bytes(8, "big") + state)
+        helper.stdin.flush()
+        first = helper.stdout.readline().decode().strip()
+        helper.kill()
+    assert first in {f"{kernel.py_func.__module__}.{kernel.py_func.__name__}" for kernel in KERNELS}
 
 
 def test_no_kernel_is_defined_at_the_top_level():

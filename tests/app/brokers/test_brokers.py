@@ -3,6 +3,7 @@
 import socket
 import threading
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -25,6 +26,14 @@ def test_embedded_broker_refuses_a_topic_twice() -> None:
         broker.create_topic("features", 1)
         with pytest.raises(TopicError, match=r"'features' with 2 partitions.*already exists"):
             broker.create_topic("features", 2)
+
+
+def test_embedded_broker_creates_topics_one_right_after_the_other() -> None:
+    with EmbeddedBroker() as broker:
+        began = monotonic()
+        for name in range(20):
+            broker.create_topic(str(name), 1)
+        assert monotonic() - began < 1.0
 
 
 def test_embedded_broker_answers_only_while_it_runs() -> None:
