@@ -159,10 +159,10 @@ def mix(
         logs[OWN] = log_student(square, log_scale, freedom, n)
         weights = own[FIRST_WEIGHT:FIRST_KIND]
         blend(weights, shared.common, own[AGE], prior)
-        predicted.weight[r] = prior
         top = logs.max()
         total, others = 0.0, 0.0
         for j in range(DENSITIES):
+            predicted.weight[r, j] = prior[j]
             posterior = prior[j] * math.exp(logs[j] - top)
             total += posterior
             if j != NETWORK:

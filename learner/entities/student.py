@@ -196,4 +196,5 @@ def fill_nodes(freedom: float, nodes: Array) -> None:
         nodes[0, j] = math.exp(half * (log_precision - math.expm1(log_precision)))
         nodes[1, j] = math.exp(-0.5 * log_precision)
         total += nodes[0, j]
-    nodes[0] /= total
+    for j in range(NODES):
+        nodes[0, j] /= total

@@ -76,11 +76,11 @@ def plausible(times: IntArray, now: IntArray) -> IntArray:
 @kernel
 def follow_time(places: Array, clock: Array, result: Array) -> None:
     """Fill ``result`` (m + 1, 2) with what the ``clock`` (8, 2) says before and after each row."""
-    result[0] = clock[latest(clock)]
-    for row in range(len(places)):
-        if places[row, 2] >= 0:
-            tick(clock, places[row, 1], places[row, 2])
-        result[row + 1] = clock[latest(clock)]
+    for row in range(len(places) + 1):
+        if row > 0 and places[row - 1, 2] >= 0:
+            tick(clock, places[row - 1, 1], places[row - 1, 2])
+        now = latest(clock)
+        result[row, OFFSET], result[row, TIME] = clock[now, OFFSET], clock[now, TIME]
 
 
 @kernel
@@ -92,11 +92,12 @@ def tick(clock: Array, offset: int, timestamp: int) -> None:
     if seen + 1 < MEDIAN_OF:
         return
     if clock[COUNTS, 1] == STRETCH:
-        clock[EARLIER], clock[LATER], clock[COUNTS, 1] = clock[LATER], -1, 0
+        clock[EARLIER, OFFSET], clock[EARLIER, TIME] = clock[LATER, OFFSET], clock[LATER, TIME]
+        clock[LATER], clock[COUNTS, 1] = -1, 0
     clock[COUNTS, 1] += 1
     row = median(clock)
     if clock[row, TIME] > clock[LATER, TIME]:
-        clock[LATER] = clock[row]
+        clock[LATER, OFFSET], clock[LATER, TIME] = clock[row, OFFSET], clock[row, TIME]
 
 
 @kernel

@@ -78,12 +78,15 @@ def add_gap(gap: float, most: float, now: float, own: Array, largest: Array) -> 
     beyond ``most`` is one of the month's alone.
     """
     if now - own[SINCE] >= LASTING:
-        own[BEFORE:], own[MONTH:BEFORE], own[SINCE] = own[MONTH:BEFORE], 0.0, now
+        for i in range(BEFORE - MONTH):
+            own[BEFORE + i], own[MONTH + i] = own[MONTH + i], 0.0
+        own[SINCE] = now
     insert(gap, own[MONTH:BEFORE])
     if gap > most:
         return
     if own[NEW] >= MEMORY:
-        largest[1], largest[0] = largest[0], 0.0
+        for i in range(largest.shape[1]):
+            largest[1, i], largest[0, i] = largest[0, i], 0.0
         own[OLD], own[NEW] = own[NEW], 0.0
     own[NEW] += 1.0
     insert(gap, largest[0])
@@ -163,7 +166,8 @@ def follow(
     ``before`` (2, 2) with the records before these.
     """
     for row in range(start, len(slots)):
-        found[:], before[0] = 0.0, moments[row]
+        found[:] = 0.0
+        before[0, 0], before[0, 1] = moments[row, 0], moments[row, 1]
         moved = moments[row + 1, 1] - moments[row, 1] if moments[row, 1] >= 0 else 0
         advance(moved, partition, numbers[PARTITION], largest[PARTITION], found[0])
         slot, now = slots[row], partition[NOW]
@@ -174,9 +178,9 @@ def follow(
             if fresh[row]:
                 numbers[slot], largest[slot] = 0.0, 0.0
                 numbers[slot, LAST] = -1.0
-            before[1] = last[slot]
+            before[1, 0], before[1, 1] = last[slot, 0], last[slot, 1]
             deadlines[slot] = arrive(now, numbers[slot], largest[slot], found[1])
-            last[slot] = places[row, 1:]
+            last[slot, 0], last[slot, 1] = places[row, 1], places[row, 2]
             partition[SLOTS] = max(partition[SLOTS], slot + 1)
         if found[0, 0] > 0.0 or found[1, 0] > 0.0 or is_due(partition, deadlines):
             return row

@@ -54,7 +54,8 @@ def kernel(function: F) -> F:
     """Compile ``function`` on first use, cached on disk, free of the GIL, IEEE arithmetic.
 
     No fast-math: reordering or fusing operations would make the bits of a score depend on the
-    block it was computed in.
+    block it was computed in. No kernel assigns an array to a part of another one: numba takes two
+    seconds to compile the message about their sizes.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
