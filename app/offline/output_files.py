@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
@@ -13,8 +14,11 @@ import orjson
 
 from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.topics import KafkaRecord, OutMessage
+from faust_oslrau.topics.formats import message_schema
 
 from .input_files import import_pyarrow
+
+_ALIASES = {"string": "string", "long": "int64", "double": "float64", "boolean": "bool"}
 
 
 class Discard:
@@ -103,25 +107,23 @@ def open_scores(path: Path) -> MessageFile:
 
 
 def _columns(pyarrow: Any) -> list[tuple[str, Any]]:
-    return [
-        ("topic", pyarrow.string()),
-        ("partition", pyarrow.int32()),
-        ("offset", pyarrow.int64()),
-        ("timestamp", pyarrow.int64()),
-        ("log_likelihood", pyarrow.float64()),
-        ("p_value", pyarrow.float64()),
-        ("is_anomaly", pyarrow.bool_()),
-        ("n_learned", pyarrow.int64()),
-        ("warming_up", pyarrow.bool_()),
-        ("contributions", pyarrow.list_(_contribution(pyarrow))),
-    ]
+    """Return the columns of scores: the members of their messages, as the schema has them."""
+    return _members(json.loads(message_schema("scores").text), pyarrow)
 
 
-def _contribution(pyarrow: Any) -> Any:
-    numbers = ("nats", "usual", "value", "expected", "deviation")
-    members = [("field", pyarrow.string()), *((name, pyarrow.float64()) for name in numbers)]
-    categories = [(name, pyarrow.string()) for name in ("category", "expected_category")]
-    return pyarrow.struct([*members, ("extrapolated", pyarrow.bool_()), *categories])
+def _members(record: Any, pyarrow: Any) -> list[tuple[str, Any]]:
+    return [(field["name"], _type(field["type"], pyarrow)) for field in record["fields"]]
+
+
+def _type(kind: Any, pyarrow: Any) -> Any:
+    """Return the column of an Avro type of messages."""
+    if isinstance(kind, list):  # of null and another type, as every column is
+        return _type(kind[-1], pyarrow)
+    if isinstance(kind, str):
+        return pyarrow.type_for_alias(_ALIASES[kind])
+    if kind["type"] == "array":
+        return pyarrow.list_(_type(kind["items"], pyarrow))
+    return pyarrow.struct(_members(kind, pyarrow))
 
 
 def letter_data(message: OutMessage | KafkaRecord) -> dict[str, Any]:

@@ -103,17 +103,20 @@ def test_rejected_rows_are_written_with_their_reasons(file, tmp_path):
 
 def test_parquet_holds_what_ndjson_holds(file, tmp_path, monkeypatch):
     monkeypatch.setenv("OSLRAU_ALARM_RATE", "0.05")
+    monkeypatch.setenv("OSLRAU_FORECASTS", "true")
     run(file, "--out", tmp_path / "scores.ndjson")
     result = run(file, "--out", tmp_path / "scores.parquet")
     assert result.exit_code == 0, result.output
     table = pyarrow.parquet.read_table(tmp_path / "scores.parquet").to_pylist()
     for row in table:
-        if row["contributions"] is None:
-            del row["contributions"]
+        for name in ("contributions", "forecast"):
+            if row[name] is None:
+                del row[name]
         for item in row.get("contributions", []):
             assert item.pop("category") is item.pop("expected_category") is None
     assert table == list(map(json.loads, lines_of(tmp_path / "scores.ndjson")))
     assert any("contributions" in row for row in table)
+    assert any("forecast" in row for row in table)
 
 
 def test_settings_and_chosen_fields_decide_the_scores(file, tmp_path):
