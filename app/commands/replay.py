@@ -19,7 +19,13 @@ from faust_oslrau.app.offline.command_line import (
     warn_of_missing_times,
 )
 from faust_oslrau.app.offline.kernels import compile_kernels
-from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, NdjsonFile, open_scores
+from faust_oslrau.app.offline.output_files import (
+    DeadLetterFile,
+    Discard,
+    NdjsonFile,
+    check_outputs,
+    open_scores,
+)
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.replay import Replay, Replayed, Sink
 from faust_oslrau.app.offline.told_lines import rejection_told
@@ -53,6 +59,8 @@ def replay(
 
     The scores equal the worker's to the bit. Rows of a file have the times of the setting time.
     """
+    outputs = {"--out": out, "--anomalies": anomalies, "--dead-letters": dead_letters}
+    check_outputs(outputs, [file, settings_file])
     settings = chosen_settings(settings_file, broker=broker, features=features)
     log = chosen_log([] if file is None else [file], settings, **options)
     if file is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+import click
 import orjson
 
 from faust_oslrau.app.errors import OslrauError
@@ -19,6 +20,31 @@ from faust_oslrau.topics.formats import message_schema
 from .input_files import import_pyarrow
 
 _ALIASES = {"string": "string", "long": "int64", "double": "float64", "boolean": "bool"}
+
+
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:
+    """Refuse files to write, by options, that are read or that two options name.
+
+    Raises
+    ------
+    click.UsageError
+        What a file holds would be lost.
+    """
+    taken = {_identity(path): f"{path}, which is read" for path in inputs if path is not None}
+    for option, path in outputs.items():
+        if path is None or (path.exists() and not path.is_file()):  # a device may be both
+            continue
+        other = taken.setdefault(_identity(path), option)
+        if other != option:
+            raise click.UsageError(f"{option} {path}: expected another file than {other}")
+
+
+def _identity(path: Path) -> object:
+    """Return what all names of a file have in common."""
+    if not path.exists():
+        return path.resolve()
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 class Discard:

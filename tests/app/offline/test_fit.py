@@ -72,6 +72,17 @@ def test_a_model_takes_the_place_of_a_file_and_of_nothing_else(tmp_path):
     assert pipe.is_fifo()
 
 
+def test_what_is_read_is_not_written(files):
+    for command, read in (("fit", "1.ndjson"), ("merge", "first")):
+        before = (files / read).read_bytes()
+        refused = run(command, files / read, "--out", files / read)
+        assert refused.exit_code == 2
+        assert refused.stderr.endswith(
+            f"expected another file than {files / read}, which is read\n"
+        )
+        assert (files / read).read_bytes() == before
+
+
 def test_a_partition_begins_with_the_model_and_goes_on_as_if_it_had_learned_the_files(files):
     settings = Settings(initial_model=str(files / "first"))
     block = new_pipeline("features", 3, settings).process(as_records(lines(2), 3, key=b"k"))

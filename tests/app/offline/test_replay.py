@@ -154,6 +154,24 @@ def test_wrong_use_has_its_own_exit_codes_and_one_line(file, tmp_path):
     assert told.endswith("expected a model's file, got '/dev/zero': not a regular file")
 
 
+@pytest.mark.parametrize("option", ["--out", "--anomalies", "--dead-letters"])
+def test_what_is_read_is_not_written(option, file, tmp_path):
+    rows, link = tmp_path / "rows.ndjson", tmp_path / "link.ndjson"
+    rows.write_bytes(file.read_bytes())
+    link.symlink_to(rows)
+    outs = {"--out": tmp_path / "scores", option: link}
+    told = _told(run(rows, *(part for pair in outs.items() for part in pair)))
+    assert told == f"Error: {option} {link}: expected another file than {rows}, which is read"
+    assert rows.read_bytes() == file.read_bytes() and not (tmp_path / "scores").exists()
+
+
+def test_each_file_gets_one_kind_of_message(file, tmp_path):
+    out = tmp_path / "scores"
+    told = _told(run(file, "--out", out, "--anomalies", tmp_path / "." / "scores"))
+    assert told == f"Error: --anomalies {out}: expected another file than --out"
+    assert run(file, "--out", "/dev/null", "--anomalies", "/dev/null").exit_code == 0
+
+
 def _told(result):
     """Return the last line of a command that failed with no traceback."""
     assert result.exit_code in (1, 2) and isinstance(result.exception, SystemExit)
