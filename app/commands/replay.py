@@ -78,6 +78,7 @@ def replay(
         began = monotonic()
         with progress("scored") as report:
             log.read(run.process, report)
+    run.finish()
     warn_of_empty_fields("replay", run.seen.empty)
     _summarise(run.replayed, out, monotonic() - began, as_json)
 

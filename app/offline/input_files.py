@@ -163,20 +163,26 @@ class CsvInput(_TextInput):
         """Read the file from its beginning."""
         self._position = 0
         with self._path.open("rb") as file:
-            rows = csv.reader(self._text_lines(file))
-            try:
-                names = self._header([name.strip() for name in next(rows, [])])
-                # The reader returns a blank line as an empty row.
-                filled = ((row, rows.line_num, self._position) for row in rows if row)
-                first = list(islice(filled, _BLOCK))
-                codes = {i for row, *_ in first for i, cell in enumerate(row) if _is_code(cell)}
-                cells = [_text_cell if i in codes else _cell for i in range(len(names))]
-                for row, line, self._position in chain(first, filled):
+            rows = self._rows(file)
+            header, *_ = next(rows, ([], 0, 0))
+            names = self._header([name.strip() for name in header])
+            first = list(islice(rows, _BLOCK))
+            codes = {i for row, *_ in first for i, cell in enumerate(row) if _is_code(cell)}
+            cells = [_text_cell if i in codes else _cell for i in range(len(names))]
+            for row, line, self._position in chain(first, rows):
+                if row:  # of a blank line, it is empty
                     yield self._message(names, cells, row, line)
-            except csv.Error as error:
-                alone = "expected lines that end with a line feed, got carriage returns alone"
-                what = alone if "new-line" in str(error) else str(error)
-                raise self._wrong(max(rows.line_num, 1), what) from None
+
+    def _rows(self, file: BinaryIO) -> Iterator[tuple[list[str], int, int]]:
+        """Yield the rows, each with the number of its last line and what is read up to there."""
+        rows = csv.reader(self._text_lines(file), strict=True)
+        last = 0
+        try:
+            for row in rows:
+                last = rows.line_num
+                yield row, last, self._position
+        except csv.Error as error:
+            raise self._wrong(last + 1, _csv_error(error, rows.line_num - last)) from None
 
     def _text_lines(self, file: BinaryIO) -> Iterator[str]:
         encoding = "utf-8-sig"  # spreadsheets write a byte order mark at the start of a file
@@ -319,6 +325,17 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
             f"{path}: expected a matrix of floats named x, or only one, got {sorted(matrices)}"
         )
     return matrices["x"] if "x" in matrices else next(iter(matrices.values()))
+
+
+def _csv_error(error: csv.Error, lines: int) -> str:
+    """Return what is wrong with a row that began so many lines before."""
+    told = str(error)
+    if "new-line" in told:
+        return "expected lines that end with a line feed, got carriage returns alone"
+    # A quote that nothing closes takes in what follows: the rest of the file, or up to a limit.
+    if lines > 1 or "end of data" in told or "expected after" in told:
+        return "expected a quote at the end of each cell that begins with one, two for one within"
+    return told
 
 
 def _cell(text: str) -> Any:

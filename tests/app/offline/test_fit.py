@@ -52,6 +52,7 @@ def test_the_summary_counts_records(files, tmp_path):
     result = run("fit", file, "--out", tmp_path / "model", "--json")
     summary = json.loads(result.stdout)
     assert (summary["records"], summary["learned"]) == (101, 100)
+    assert "features/0: the first records choose 2 fields: a, b" in result.stderr
     assert summary["rejected"] == {"not_json": 1} and summary["fields"] == ["a", "b"]
     assert (
         "1,500 valid, 0 rejected"

@@ -100,6 +100,10 @@ def test_csv_reads_quotes_blank_lines_and_a_byte_order_mark(tmp_path):
         ("a,b\n3,4\n5\n", "line 3: expected 2 cells as in the header, got 1"),
         (b"a,b\n3,\xff\n", "line 2: expected UTF-8"),
         ("a\n" + "x" * 200_000, "line 2: field larger than field limit"),
+        ('a,b\n3,4\n5,"bad\n' + "7,8\n" * 9, "line 3: expected a quote at the end of each cell"),
+        ('a,b\n3,4\n\n5,"bad\n' + "7,8\n" * 90_000, "line 4: expected a quote at the end"),
+        ('a,b\n3,"bad\n7,8\n7,"good"\n', "line 2: expected a quote at the end of each cell"),
+        ('a,b\n3,"5" pipe"\n', "line 2: expected a quote .*, two for one within"),
     ],
 )
 def test_a_broken_csv_names_the_line(tmp_path, content, message):

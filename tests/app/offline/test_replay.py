@@ -291,6 +291,18 @@ def test_the_choice_of_fields_is_told_once_as_a_worker_logs_it(tmp_path):
     assert "features/" not in run(path, "--out", out, "--features", "a").stderr
 
 
+def test_records_that_are_too_few_to_choose_fields_are_told(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + "1.5,2.5\n" * 100)
+    result = run(path, "--out", tmp_path / "out")
+    assert result.exit_code == 0 and "100 scored" in result.stdout
+    assert result.stderr == (
+        "features/0: fields are chosen by 240 valid records, there are fewer: "
+        "log-likelihoods and p-values are null\n"
+    )
+    assert run(path, "--out", tmp_path / "out", "--features", "a").stderr == ""
+
+
 def test_a_broker_that_goes_away_ends_the_reading_of_a_topic(monkeypatch, topic_name):
     monkeypatch.setattr(logs, "_SILENT_SECONDS", 0.5)
     read = []
