@@ -56,6 +56,10 @@ class InputFile(Protocol):
     def share_read(self) -> float:
         """The share of the file that has been read, from 0 to 1."""
 
+    @property
+    def place(self) -> str:
+        """The file, and the line or row of the latest message."""
+
 
 def open_input(path: Path, key: str | None = None, extra: str | None = None) -> InputFile:
     """Return the messages of a file; the extension of its name tells the format.
@@ -105,6 +109,11 @@ class JoinedInput:
         """How much of the files has been read, from 0 to 1; each counts as much."""
         return (self._done + self._files[self._done].share_read) / len(self._files)
 
+    @property
+    def place(self) -> str:
+        """The file, and the line or row of the latest message."""
+        return self._files[self._done].place
+
 
 class _TextInput:
     """A file that is read line by line."""
@@ -114,11 +123,17 @@ class _TextInput:
         self._key = key
         self._size = path.stat().st_size
         self._position = 0
+        self._line = 0
 
     @property
     def share_read(self) -> float:
         """How much of the file has been read, from 0 to 1."""
         return self._position / self._size if self._size else 1.0
+
+    @property
+    def place(self) -> str:
+        """The file, and the line of the latest message."""
+        return f"{self._path} line {self._line}"
 
     def _lines(self, file: BinaryIO) -> Iterator[bytes]:
         lines = iter(partial(file.readline, _LONGEST_LINE + 1), b"")
@@ -126,6 +141,7 @@ class _TextInput:
             if len(line) > _LONGEST_LINE:
                 raise self._wrong(number, f"expected at most {_LONGEST_LINE:,} bytes")
             self._position += len(line)
+            self._line = number
             yield line
 
     def _wrong(self, line: int, what: str) -> InputFileError:
@@ -169,9 +185,9 @@ class CsvInput(_TextInput):
             first = list(islice(rows, _BLOCK))
             codes = {i for row, *_ in first for i, cell in enumerate(row) if _is_code(cell)}
             cells = [_text_cell if i in codes else _cell for i in range(len(names))]
-            for row, line, self._position in chain(first, rows):
+            for row, self._line, self._position in chain(first, rows):
                 if row:  # of a blank line, it is empty
-                    yield self._message(names, cells, row, line)
+                    yield self._message(names, cells, row)
 
     def _rows(self, file: BinaryIO) -> Iterator[tuple[list[str], int, int]]:
         """Yield the rows, each with the number of its last line and what is read up to there."""
@@ -212,10 +228,11 @@ class CsvInput(_TextInput):
         return names
 
     def _message(
-        self, names: list[str], cells: Sequence[Callable[[str], Any]], row: list[str], line: int
+        self, names: list[str], cells: Sequence[Callable[[str], Any]], row: list[str]
     ) -> InputMessage:
         if len(row) != len(names):
-            raise self._wrong(line, f"expected {len(names)} cells as in the header, got {len(row)}")
+            what = f"expected {len(names)} cells as in the header, got {len(row)}"
+            raise self._wrong(self._line, what)
         found = (read(cell) for read, cell in zip(cells, row, strict=True))
         document = dict(zip(names, found, strict=True))
         key = row[names.index(self._key)].encode() if self._key is not None else None
@@ -225,7 +242,8 @@ class CsvInput(_TextInput):
 class _TableInput:
     """A file whose number of rows is known before reading."""
 
-    def __init__(self, key: str | None, rows: int) -> None:
+    def __init__(self, path: Path, key: str | None, rows: int) -> None:
+        self._path = path
         self._key = key
         self._rows = rows
         self._read = 0
@@ -234,6 +252,11 @@ class _TableInput:
     def share_read(self) -> float:
         """How much of the file has been read, from 0 to 1."""
         return self._read / self._rows if self._rows else 1.0
+
+    @property
+    def place(self) -> str:
+        """The file, and the row of the latest message; the first is 0."""
+        return f"{self._path} row {self._read - 1}"
 
     def _message(self, document: Mapping[str, Any]) -> InputMessage:
         self._read += 1
@@ -254,7 +277,7 @@ class ParquetInput(_TableInput):
         except self._damages as error:
             raise self._damaged(error) from None
         _check_key(path, key, self._file.schema_arrow.names)
-        super().__init__(key, self._file.metadata.num_rows)
+        super().__init__(path, key, self._file.metadata.num_rows)
 
     def __iter__(self) -> Iterator[InputMessage]:
         """Read the file from its beginning."""
@@ -282,7 +305,7 @@ class NpzInput(_TableInput):
         _check_key(path, key, self._names)
         if extra is not None and extra in arrays:
             self._append(path, extra, arrays[extra])
-        super().__init__(key, len(self._matrix))
+        super().__init__(path, key, len(self._matrix))
 
     def _append(self, path: Path, name: str, vector: NDArray[Any]) -> None:
         if vector.shape != (len(self._matrix),) or vector.dtype.kind not in "bif":

@@ -17,8 +17,7 @@ from faust_oslrau.app.pipeline import (
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KafkaRecord, OutMessage
-
-from .log_schemas import LogSchemas
+from faust_oslrau.topics.formats import Translator
 
 Tell = Callable[[str, str], None]
 """Takes a partition and what it has chosen or left out, in words."""
@@ -54,6 +53,13 @@ class Replayed:
         }
 
 
+class Schemas(Protocol):
+    """The schemas of records that are not JSON."""
+
+    def translator(self, topic: str, partition: int) -> Translator:
+        """Return what makes JSON of the records of a partition."""
+
+
 class Pipelines:
     """One pipeline for each partition, made when its first records come.
 
@@ -61,7 +67,7 @@ class Pipelines:
     """
 
     def __init__(
-        self, settings: Settings, schemas: LogSchemas | None = None, tell: Tell | None = None
+        self, settings: Settings, schemas: Schemas | None = None, tell: Tell | None = None
     ) -> None:
         self._settings = settings
         self._schemas = schemas
@@ -124,7 +130,7 @@ class Replay:
         scores: Sink,
         anomalies: Sink,
         dead_letters: Sink,
-        schemas: LogSchemas | None = None,
+        schemas: Schemas | None = None,
         tell: Tell | None = None,
     ) -> None:
         self._pipelines = Pipelines(settings, schemas, tell)

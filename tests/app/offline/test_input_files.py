@@ -1,3 +1,4 @@
+import itertools
 import json
 import math
 import sys
@@ -224,6 +225,17 @@ def test_the_share_read_grows_to_all_and_a_source_can_be_read_again(tmp_path, na
     rest = list(messages)
     assert source.share_read == 1
     assert list(source)[1:] == rest
+
+
+def test_the_place_of_a_row_is_told(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.zeros((2, 1)))
+    write(tmp_path, "a.ndjson", "{}\n{}\n")
+    for name, place in (("a.csv", "line 5"), ("a.ndjson", "line 2"), ("a.npz", "row 1")):
+        write(tmp_path, "a.csv", 'x\n1\n\n"two\nlines"\n3\n')
+        source = open_input(tmp_path / name)
+        for _ in itertools.islice(source, 2):
+            pass
+        assert source.place == f"{tmp_path / name} {place}"
 
 
 @given(st.lists(FINITE, min_size=1, max_size=5))

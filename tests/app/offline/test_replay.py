@@ -14,11 +14,13 @@ from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.errors import BrokerError
-from faust_oslrau.app.offline import logs
+from faust_oslrau.app.offline import encoding, logs
 from faust_oslrau.app.offline.input_files import open_input
 from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.registry import Registry
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
+from faust_oslrau.topics.formats import Schema
 
 ROWS = 1500
 BEGAN = 1_700_000_000_000
@@ -301,6 +303,31 @@ def test_records_that_are_too_few_to_choose_fields_are_told(tmp_path):
         "log-likelihoods and p-values are null\n"
     )
     assert run(path, "--out", tmp_path / "out", "--features", "a").stderr == ""
+
+
+def test_rows_of_a_file_are_read_as_a_worker_reads_what_produce_sends(tmp_path, monkeypatch):
+    class Known(Registry):
+        async def latest(self, subject):
+            assert subject == "features-value"
+            fields = [{"name": "a", "type": "float"}]
+            return 7, Schema("AVRO", json.dumps({"type": "record", "name": "R", "fields": fields}))
+
+    sent, read = tmp_path / "sent.ndjson", tmp_path / "read.ndjson"
+    values = np.random.default_rng(3).normal(size=500)
+    sent.write_bytes(b"\n".join(orjson.dumps({"a": x, "b": x}) for x in values.tolist()))
+    rounded = values.astype(np.float32).tolist()
+    read.write_bytes(b"\n".join(orjson.dumps({"a": x}) for x in rounded))
+    assert run(read, "--out", tmp_path / "expected").exit_code == 0
+    monkeypatch.setattr(encoding, "Registry", Known)
+    monkeypatch.setenv("OSLRAU_FORMAT", "avro")
+    monkeypatch.setenv("OSLRAU_REGISTRY_URL", "http://127.0.0.1:1")
+    result = run(sent, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "not in the schema, left out: b\n" in result.stderr
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
+    sent.write_bytes(b'{"a": 1}\n{"a": "x"}\n')
+    told = _told(run(sent, "--out", tmp_path / "out"))
+    assert told.startswith(f"Error: {sent} line 2: expected a row of the schema, field a: ")
 
 
 def test_a_broker_that_goes_away_ends_the_reading_of_a_topic(monkeypatch, topic_name):
