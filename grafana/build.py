@@ -35,7 +35,8 @@ def dashboards(page: str | None) -> dict[str, str]:
 def rules(runbooks: str, grafana: str) -> str:
     """Return the alert rules with the addresses of the runbooks and of Grafana."""
     text = RULES.read_text(encoding="utf-8")
-    return text.replace(f"{_RUNBOOKS}#", f"{runbooks}#").replace(f"{GRAFANA}/", f"{grafana}/")
+    text = text.replace(f"{_RUNBOOKS}#", f"{runbooks}#")
+    return text.replace(f"{GRAFANA}/", f"{grafana.rstrip('/')}/")
 
 
 def _importable(board: Dashboard) -> str:

@@ -17,6 +17,7 @@ from faust_oslrau.app.offline.fitting import Fit, write_model
 from faust_oslrau.app.offline.input_files import JoinedInput, open_input
 from faust_oslrau.app.offline.kernels import compile_kernels
 from faust_oslrau.app.offline.logs import read_file
+from faust_oslrau.app.offline.output_files import check_outputs
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
@@ -43,6 +44,7 @@ def fit(
 
     The setting initial_model names the file. A new deployment then begins with this model.
     """
+    check_outputs({"--out": out}, [*files, settings_file])
     settings = chosen_settings(settings_file, broker=broker, features=features)
     warn_of_missing_times("fit", settings)
     source = JoinedInput([open_input(file, key) for file in files])

@@ -8,6 +8,7 @@ import click
 import orjson
 
 from faust_oslrau.app.offline import fitting
+from faust_oslrau.app.offline.output_files import check_outputs
 
 
 @click.command()
@@ -21,6 +22,7 @@ def merge(models: tuple[Path, ...], out: Path, as_json: bool) -> None:
 
     MODELs are files of fit, or snapshots of inspect --export.
     """
+    check_outputs({"--out": out}, models)
     merged = fitting.merge([fitting.read_model(path) for path in models])
     fitting.write_model(merged, out)
     if as_json:

@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 import orjson
 
+from faust_oslrau.app.offline.command_line import tell_of_left_out
 from faust_oslrau.app.offline.input_files import open_input
 from faust_oslrau.app.offline.partitioner import MOST_PARTITIONS
 from faust_oslrau.app.offline.produce import produce as send
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
-from faust_oslrau.topics.fields import listed
 
 
 @click.command()
@@ -68,10 +68,7 @@ def produce(
                 report=report,
             )
         )
-    if produced.left_out:
-        # names of a file, which may not be safe for a terminal
-        names = [name if name.isprintable() else ascii(name) for name in produced.left_out]
-        click.echo(f"not in the schema, left out: {listed(names)}", err=True)
+    tell_of_left_out(produced.left_out)
     if as_json:
         summary = asdict(produced)
         del summary["left_out"]

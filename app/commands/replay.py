@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -15,13 +16,21 @@ from faust_oslrau.app.offline.command_line import (
     chosen_log,
     log_options,
     tell_of_fields,
+    tell_of_left_out,
     warn_of_empty_fields,
     warn_of_missing_times,
 )
+from faust_oslrau.app.offline.encoding import ProducedRows
 from faust_oslrau.app.offline.kernels import compile_kernels
-from faust_oslrau.app.offline.output_files import DeadLetterFile, Discard, NdjsonFile, open_scores
+from faust_oslrau.app.offline.output_files import (
+    DeadLetterFile,
+    Discard,
+    NdjsonFile,
+    check_outputs,
+    open_scores,
+)
 from faust_oslrau.app.offline.progress import progress
-from faust_oslrau.app.offline.replay import Replay, Replayed, Sink
+from faust_oslrau.app.offline.replay import Replay, Replayed, Schemas, Sink
 from faust_oslrau.app.offline.told_lines import rejection_told
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
@@ -51,12 +60,20 @@ def replay(
 ) -> None:
     """Score FILE, or a topic without it, as a worker with the same settings would.
 
-    The scores equal the worker's to the bit. Rows of a file have the times of the setting time.
+    The scores equal the worker's to the bit. Rows of a file have the times of the setting time. In
+    a format with schemas they go through the latest one of the topic.
     """
+    outputs = {"--out": out, "--anomalies": anomalies, "--dead-letters": dead_letters}
+    check_outputs(outputs, [file, settings_file])
     settings = chosen_settings(settings_file, broker=broker, features=features)
     log = chosen_log([] if file is None else [file], settings, **options)
-    if file is not None:
+    schemas: Schemas | None = log.schemas
+    rows: ProducedRows | None = None
+    if log.source is not None:
         warn_of_missing_times("replay", settings)
+        if settings.uses_registry:
+            schemas = rows = ProducedRows(log.source, settings, log.topic)
+            log = replace(log, source=rows)
     with ExitStack() as files:
         scores = files.enter_context(open_scores(out))
         alerts: Sink = Discard()
@@ -65,11 +82,13 @@ def replay(
             alerts = files.enter_context(NdjsonFile(anomalies))
         if dead_letters is not None:
             letters = files.enter_context(DeadLetterFile(dead_letters))
-        run = Replay(settings, scores, alerts, letters, log.schemas, tell_of_fields())
+        run = Replay(settings, scores, alerts, letters, schemas, tell_of_fields())
         compile_kernels(settings)
         began = monotonic()
         with progress("scored") as report:
             log.read(run.process, report)
+    run.finish()
+    tell_of_left_out(() if rows is None else rows.left_out)
     warn_of_empty_fields("replay", run.seen.empty)
     _summarise(run.replayed, out, monotonic() - began, as_json)
 

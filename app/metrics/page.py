@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -25,10 +26,26 @@ PROMETHEUS = Format(CONTENT_TYPE_LATEST, generate_latest, b"")
 OPENMETRICS = Format(openmetrics.CONTENT_TYPE_LATEST, openmetrics.generate_latest, b"# EOF\n")
 
 
+_PLAIN = ("text/plain", "text/*", "*/*")
+_WEIGHT = re.compile(r";\s*q\s*=\s*([01](?:\.\d*)?)\s*(?:;|$)", re.IGNORECASE)
+
+
 def accepted(accept: str) -> Format:
-    """Return the format that a reader asks for by its header Accept."""
-    _, media_type = choose_encoder(accept)
-    return OPENMETRICS if media_type.startswith("application/openmetrics-text") else PROMETHEUS
+    """Return the format that a reader asks for by its header Accept, by the weights in it."""
+    entries = accept.split(",")
+    plain = [entry for entry in entries if entry.partition(";")[0].strip().lower() in _PLAIN]
+    wanted = _most_weight(filter(_is_openmetrics, entries))
+    return OPENMETRICS if wanted and wanted >= _most_weight(plain) else PROMETHEUS
+
+
+def _is_openmetrics(entry: str) -> bool:
+    _, media_type = choose_encoder(entry)
+    return media_type.startswith("application/openmetrics-text")
+
+
+def _most_weight(entries: Iterable[str]) -> float:
+    found = map(_WEIGHT.search, entries)
+    return max((1.0 if weight is None else float(weight[1]) for weight in found), default=0.0)
 
 
 async def metrics_page(registry: Collector, written: Format = PROMETHEUS) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import click
 from faust_oslrau.app.pipeline import needs_times
 from faust_oslrau.app.settings import Settings, short
 from faust_oslrau.topics import KafkaRecord
+from faust_oslrau.topics.fields import listed
 
 from .input_files import InputFile, JoinedInput, open_input
 from .log_schemas import LogSchemas
@@ -145,6 +146,14 @@ def tell_of_fields() -> Tell:
             click.echo(printable(f"{partition}: {line}", _MOST_TOLD), err=True)
 
     return tell
+
+
+def tell_of_left_out(columns: Iterable[str]) -> None:
+    """Print a line on stderr if columns of a file are not in the schema of its rows."""
+    # names of a file, which may not be safe for a terminal
+    names = [name if name.isprintable() else ascii(name) for name in sorted(columns)]
+    if names:
+        click.echo(f"not in the schema, left out: {listed(names)}", err=True)
 
 
 def warn_of_missing_times(name: str, settings: Settings) -> None:

@@ -65,7 +65,7 @@ class Fit:
         if self._last:
             pipeline = self._pipelines.of(self._last)
             if pipeline.is_choosing and self.records > self.rejected.total():
-                pipeline.choose_fields()
+                self._pipelines.choose(pipeline)
             if pipeline.learner is not None:
                 return pipeline.snapshot(0, self._last[-1].offset + 1)
         valid = self.records - self.rejected.total()

@@ -56,6 +56,10 @@ class InputFile(Protocol):
     def share_read(self) -> float:
         """The share of the file that has been read, from 0 to 1."""
 
+    @property
+    def place(self) -> str:
+        """The file, and the line or row of the latest message."""
+
 
 def open_input(path: Path, key: str | None = None, extra: str | None = None) -> InputFile:
     """Return the messages of a file; the extension of its name tells the format.
@@ -105,6 +109,11 @@ class JoinedInput:
         """How much of the files has been read, from 0 to 1; each counts as much."""
         return (self._done + self._files[self._done].share_read) / len(self._files)
 
+    @property
+    def place(self) -> str:
+        """The file, and the line or row of the latest message."""
+        return self._files[self._done].place
+
 
 class _TextInput:
     """A file that is read line by line."""
@@ -114,11 +123,17 @@ class _TextInput:
         self._key = key
         self._size = path.stat().st_size
         self._position = 0
+        self._line = 0
 
     @property
     def share_read(self) -> float:
         """How much of the file has been read, from 0 to 1."""
         return self._position / self._size if self._size else 1.0
+
+    @property
+    def place(self) -> str:
+        """The file, and the line of the latest message."""
+        return f"{self._path} line {self._line}"
 
     def _lines(self, file: BinaryIO) -> Iterator[bytes]:
         lines = iter(partial(file.readline, _LONGEST_LINE + 1), b"")
@@ -126,6 +141,7 @@ class _TextInput:
             if len(line) > _LONGEST_LINE:
                 raise self._wrong(number, f"expected at most {_LONGEST_LINE:,} bytes")
             self._position += len(line)
+            self._line = number
             yield line
 
     def _wrong(self, line: int, what: str) -> InputFileError:
@@ -163,20 +179,26 @@ class CsvInput(_TextInput):
         """Read the file from its beginning."""
         self._position = 0
         with self._path.open("rb") as file:
-            rows = csv.reader(self._text_lines(file))
-            try:
-                names = self._header([name.strip() for name in next(rows, [])])
-                # The reader returns a blank line as an empty row.
-                filled = ((row, rows.line_num, self._position) for row in rows if row)
-                first = list(islice(filled, _BLOCK))
-                codes = {i for row, *_ in first for i, cell in enumerate(row) if _is_code(cell)}
-                cells = [_text_cell if i in codes else _cell for i in range(len(names))]
-                for row, line, self._position in chain(first, filled):
-                    yield self._message(names, cells, row, line)
-            except csv.Error as error:
-                alone = "expected lines that end with a line feed, got carriage returns alone"
-                what = alone if "new-line" in str(error) else str(error)
-                raise self._wrong(max(rows.line_num, 1), what) from None
+            rows = self._rows(file)
+            header, *_ = next(rows, ([], 0, 0))
+            names = self._header([name.strip() for name in header])
+            first = list(islice(rows, _BLOCK))
+            codes = {i for row, *_ in first for i, cell in enumerate(row) if _is_code(cell)}
+            cells = [_text_cell if i in codes else _cell for i in range(len(names))]
+            for row, self._line, self._position in chain(first, rows):
+                if row:  # of a blank line, it is empty
+                    yield self._message(names, cells, row)
+
+    def _rows(self, file: BinaryIO) -> Iterator[tuple[list[str], int, int]]:
+        """Yield the rows, each with the number of its last line and what is read up to there."""
+        rows = csv.reader(self._text_lines(file), strict=True)
+        last = 0
+        try:
+            for row in rows:
+                last = rows.line_num
+                yield row, last, self._position
+        except csv.Error as error:
+            raise self._wrong(last + 1, _csv_error(error, rows.line_num - last)) from None
 
     def _text_lines(self, file: BinaryIO) -> Iterator[str]:
         encoding = "utf-8-sig"  # spreadsheets write a byte order mark at the start of a file
@@ -206,10 +228,11 @@ class CsvInput(_TextInput):
         return names
 
     def _message(
-        self, names: list[str], cells: Sequence[Callable[[str], Any]], row: list[str], line: int
+        self, names: list[str], cells: Sequence[Callable[[str], Any]], row: list[str]
     ) -> InputMessage:
         if len(row) != len(names):
-            raise self._wrong(line, f"expected {len(names)} cells as in the header, got {len(row)}")
+            what = f"expected {len(names)} cells as in the header, got {len(row)}"
+            raise self._wrong(self._line, what)
         found = (read(cell) for read, cell in zip(cells, row, strict=True))
         document = dict(zip(names, found, strict=True))
         key = row[names.index(self._key)].encode() if self._key is not None else None
@@ -219,7 +242,8 @@ class CsvInput(_TextInput):
 class _TableInput:
     """A file whose number of rows is known before reading."""
 
-    def __init__(self, key: str | None, rows: int) -> None:
+    def __init__(self, path: Path, key: str | None, rows: int) -> None:
+        self._path = path
         self._key = key
         self._rows = rows
         self._read = 0
@@ -228,6 +252,11 @@ class _TableInput:
     def share_read(self) -> float:
         """How much of the file has been read, from 0 to 1."""
         return self._read / self._rows if self._rows else 1.0
+
+    @property
+    def place(self) -> str:
+        """The file, and the row of the latest message; the first is 0."""
+        return f"{self._path} row {self._read - 1}"
 
     def _message(self, document: Mapping[str, Any]) -> InputMessage:
         self._read += 1
@@ -248,7 +277,7 @@ class ParquetInput(_TableInput):
         except self._damages as error:
             raise self._damaged(error) from None
         _check_key(path, key, self._file.schema_arrow.names)
-        super().__init__(key, self._file.metadata.num_rows)
+        super().__init__(path, key, self._file.metadata.num_rows)
 
     def __iter__(self) -> Iterator[InputMessage]:
         """Read the file from its beginning."""
@@ -276,7 +305,7 @@ class NpzInput(_TableInput):
         _check_key(path, key, self._names)
         if extra is not None and extra in arrays:
             self._append(path, extra, arrays[extra])
-        super().__init__(key, len(self._matrix))
+        super().__init__(path, key, len(self._matrix))
 
     def _append(self, path: Path, name: str, vector: NDArray[Any]) -> None:
         if vector.shape != (len(self._matrix),) or vector.dtype.kind not in "bif":
@@ -319,6 +348,17 @@ def _matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
             f"{path}: expected a matrix of floats named x, or only one, got {sorted(matrices)}"
         )
     return matrices["x"] if "x" in matrices else next(iter(matrices.values()))
+
+
+def _csv_error(error: csv.Error, lines: int) -> str:
+    """Return what is wrong with a row that began so many lines before."""
+    told = str(error)
+    if "new-line" in told:
+        return "expected lines that end with a line feed, got carriage returns alone"
+    # A quote that nothing closes takes in what follows: the rest of the file, or up to a limit.
+    if lines > 1 or "end of data" in told or "expected after" in told:
+        return "expected a quote at the end of each cell that begins with one, two for one within"
+    return told
 
 
 def _cell(text: str) -> Any:

@@ -58,6 +58,11 @@ class LabelledFile:
         """The share of the file that has been read, from 0 to 1."""
         return self._source.share_read
 
+    @property
+    def place(self) -> str:
+        """The file, and the line or row of the latest message."""
+        return self._source.place
+
     def __iter__(self) -> Iterator[InputMessage]:
         """Read the file from its beginning, once."""
         for row, (key, value) in enumerate(self._source):

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+import click
 import orjson
 
 from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.topics import KafkaRecord, OutMessage
+from faust_oslrau.topics.formats import message_schema
 
 from .input_files import import_pyarrow
+
+_ALIASES = {"string": "string", "long": "int64", "double": "float64", "boolean": "bool"}
+
+
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:
+    """Refuse files to write, by options, that are read or that two options name.
+
+    Raises
+    ------
+    click.UsageError
+        What a file holds would be lost.
+    """
+    taken = {_identity(path): f"{path}, which is read" for path in inputs if path is not None}
+    for option, path in outputs.items():
+        if path is None or (path.exists() and not path.is_file()):  # a device may be both
+            continue
+        other = taken.setdefault(_identity(path), option)
+        if other != option:
+            raise click.UsageError(f"{option} {path}: expected another file than {other}")
+
+
+def _identity(path: Path) -> object:
+    """Return what all names of a file have in common."""
+    if not path.exists():
+        return path.resolve()
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 class Discard:
@@ -103,25 +133,23 @@ def open_scores(path: Path) -> MessageFile:
 
 
 def _columns(pyarrow: Any) -> list[tuple[str, Any]]:
-    return [
-        ("topic", pyarrow.string()),
-        ("partition", pyarrow.int32()),
-        ("offset", pyarrow.int64()),
-        ("timestamp", pyarrow.int64()),
-        ("log_likelihood", pyarrow.float64()),
-        ("p_value", pyarrow.float64()),
-        ("is_anomaly", pyarrow.bool_()),
-        ("n_learned", pyarrow.int64()),
-        ("warming_up", pyarrow.bool_()),
-        ("contributions", pyarrow.list_(_contribution(pyarrow))),
-    ]
+    """Return the columns of scores: the members of their messages, as the schema has them."""
+    return _members(json.loads(message_schema("scores").text), pyarrow)
 
 
-def _contribution(pyarrow: Any) -> Any:
-    numbers = ("nats", "usual", "value", "expected", "deviation")
-    members = [("field", pyarrow.string()), *((name, pyarrow.float64()) for name in numbers)]
-    categories = [(name, pyarrow.string()) for name in ("category", "expected_category")]
-    return pyarrow.struct([*members, ("extrapolated", pyarrow.bool_()), *categories])
+def _members(record: Any, pyarrow: Any) -> list[tuple[str, Any]]:
+    return [(field["name"], _type(field["type"], pyarrow)) for field in record["fields"]]
+
+
+def _type(kind: Any, pyarrow: Any) -> Any:
+    """Return the column of an Avro type of messages."""
+    if isinstance(kind, list):  # of null and another type, as every column is
+        return _type(kind[-1], pyarrow)
+    if isinstance(kind, str):
+        return pyarrow.type_for_alias(_ALIASES[kind])
+    if kind["type"] == "array":
+        return pyarrow.list_(_type(kind["items"], pyarrow))
+    return pyarrow.struct(_members(kind, pyarrow))
 
 
 def letter_data(message: OutMessage | KafkaRecord) -> dict[str, Any]:

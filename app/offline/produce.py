@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from time import monotonic, time
 from typing import NamedTuple
@@ -30,7 +31,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import TimeReader
 
 from .encoding import Encode, row_encoder
-from .input_files import InputFile, InputMessage
+from .input_files import InputFile, InputFileError, InputMessage
 from .partitioner import partition_of
 from .progress import Report
 
@@ -98,13 +99,15 @@ async def produce(
         As for `row_encoder`.
     """
     left_out = set[str]()
-    encode = await row_encoder(settings, topic, schema_file, left_out)
+    encode = await row_encoder(source, settings, topic, schema_file, left_out)
+    times = None if settings.time is None else TimeReader(settings.time)
+    chunks = _chunks(source, _chunk_rows(rate), times, encode)
+    first = list(islice(chunks, 1))  # what is wrong with it is told before there is a topic
     async with connected_admin(settings) as admin:
         if create_partitions is not None:
             await create_topic(admin, topic, create_partitions, for_ever=settings.time is not None)
         partitions = await partition_count(admin, topic)
         config = await _config(admin, topic)
-    times = None if settings.time is None else TimeReader(settings.time)
     began = monotonic()
     records = size = expired = 0
     kept = retention(config).get(RETENTION_MS, FOREVER)
@@ -114,7 +117,7 @@ async def produce(
         **producer_arguments(settings), enable_idempotence=True, max_batch_size=batch_bytes
     )
     async with connected(producer, settings):
-        for chunk in _chunks(source, _chunk_rows(rate), times, encode):
+        for chunk in chain(first, chunks):
             if rate is not None:
                 await asyncio.sleep(began + records / rate - monotonic())
             await _send_chunk(producer, topic, partitions, chunk)
@@ -164,15 +167,20 @@ def _chunk_rows(rate: float | None) -> int:
 def _chunks(
     source: Iterable[InputMessage], rows: int, times: TimeReader | None, encode: Encode
 ) -> Iterator[list[_Row]]:
+    """Yield the rows in lists; each is sent before the next one is made."""
     chunk: list[_Row] = []
-    size = 0
-    for number, row in enumerate(source):
-        message = row._replace(value=encode(row.value))
-        chunk.append(_Row(number, message, None if times is None else times.of(row.value)))
-        size += len(message.value)
-        if len(chunk) == rows or size >= _CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
+    size = sent = 0
+    try:
+        for number, row in enumerate(source):
+            message = row._replace(value=encode(row.value))
+            chunk.append(_Row(number, message, None if times is None else times.of(row.value)))
+            size += len(message.value)
+            if len(chunk) == rows or size >= _CHUNK_BYTES:
+                yield chunk
+                chunk, size, sent = [], 0, number + 1
+    except InputFileError as error:
+        told = f"the first {sent:,} rows are sent" if sent else "no row is sent"
+        raise InputFileError(f"{error}; {told}") from None
     if chunk:
         yield chunk
 

@@ -15,9 +15,9 @@ from faust_oslrau.app.pipeline import (
     new_pipeline,
 )
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KafkaRecord, OutMessage
-
-from .log_schemas import LogSchemas
+from faust_oslrau.topics.formats import Translator
 
 Tell = Callable[[str, str], None]
 """Takes a partition and what it has chosen or left out, in words."""
@@ -53,6 +53,13 @@ class Replayed:
         }
 
 
+class Schemas(Protocol):
+    """The schemas of records that are not JSON."""
+
+    def translator(self, topic: str, partition: int) -> Translator:
+        """Return what makes JSON of the records of a partition."""
+
+
 class Pipelines:
     """One pipeline for each partition, made when its first records come.
 
@@ -60,7 +67,7 @@ class Pipelines:
     """
 
     def __init__(
-        self, settings: Settings, schemas: LogSchemas | None = None, tell: Tell | None = None
+        self, settings: Settings, schemas: Schemas | None = None, tell: Tell | None = None
     ) -> None:
         self._settings = settings
         self._schemas = schemas
@@ -81,9 +88,25 @@ class Pipelines:
         pipeline = self.of(records)
         was_choosing = pipeline.is_choosing
         block = pipeline.process(records)
-        if was_choosing and not pipeline.is_choosing and self._tell is not None:
-            self._tell(f"{pipeline.topic}/{pipeline.partition}", chosen_told(pipeline))
+        if was_choosing and not pipeline.is_choosing:
+            self._say(pipeline, chosen_told(pipeline))
         return block
+
+    def choose(self, pipeline: PartitionPipeline) -> None:
+        """Let a partition choose its fields by fewer records than a worker would."""
+        pipeline.choose_fields()
+        self._say(pipeline, chosen_told(pipeline))
+
+    def tell_of_few(self) -> None:
+        """Tell of partitions that have not chosen their fields yet."""
+        for pipeline in self._of.values():
+            if pipeline.is_choosing:
+                few = f"fields are chosen by {WARM_UP} valid records, there are fewer"
+                self._say(pipeline, f"{few}: log-likelihoods and p-values are null")
+
+    def _say(self, pipeline: PartitionPipeline, line: str) -> None:
+        if self._tell is not None:
+            self._tell(f"{pipeline.topic}/{pipeline.partition}", line)
 
 
 class Replay:
@@ -107,7 +130,7 @@ class Replay:
         scores: Sink,
         anomalies: Sink,
         dead_letters: Sink,
-        schemas: LogSchemas | None = None,
+        schemas: Schemas | None = None,
         tell: Tell | None = None,
     ) -> None:
         self._pipelines = Pipelines(settings, schemas, tell)
@@ -130,3 +153,7 @@ class Replay:
         self.replayed.incidents += block.reached["minor"]
         self.replayed.rejected += block.reasons
         self.replayed.first_rejection = self.replayed.first_rejection or block.first_rejection
+
+    def finish(self) -> None:
+        """Tell what only the end of the log shows."""
+        self._pipelines.tell_of_few()

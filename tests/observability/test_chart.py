@@ -16,6 +16,7 @@ import yaml
 from dashboards import DASHBOARDS, ROOT, RULES
 
 from faust_oslrau.app.settings import Settings, load_settings
+from grafana import build
 
 _CHART = ROOT / "charts" / "faust-oslrau"
 _OPERATOR = "github.com/prometheus-operator/prometheus-operator"
@@ -157,6 +158,16 @@ def test_each_worker_keeps_its_name_and_settings_become_the_file(render, tmp_pat
     assert named["OSLRAU_GROUP_INSTANCE_ID"] == pod
 
 
+def test_a_worker_listens_where_the_chart_looks_for_it_whatever_its_settings_say(render, tmp_path):
+    objects = _objects(render(settings="web_port = 7000\n"))
+    path = tmp_path / "settings.toml"
+    path.write_text(objects["ConfigMap", "faust-oslrau"]["data"]["settings.toml"])
+    (worker,) = objects["StatefulSet", "faust-oslrau"]["spec"]["template"]["spec"]["containers"]
+    (port,) = worker["ports"]
+    env = {entry["name"]: entry["value"] for entry in worker["env"] if "value" in entry}
+    assert load_settings(path, env).web_port == port["containerPort"]
+
+
 @pytest.mark.parametrize("none", [[], None])
 def test_without_readers_nobody_reaches_the_web_port(render, none):
     policy = _objects(render(readers=none))["NetworkPolicy", "faust-oslrau"]["spec"]
@@ -165,10 +176,12 @@ def test_without_readers_nobody_reaches_the_web_port(render, none):
 
 def test_pods_have_what_clusters_ask_for(render):
     image = {"repository": "registry.example/oslrau", "pullPolicy": "Always"}
-    values = _OF_CLUSTERS | {"image": image, "podAnnotations": {"team": "a"}}
+    labels = {"azure.workload.identity/use": "true"}
+    values = _OF_CLUSTERS | {"image": image, "podAnnotations": {"team": "a"}, "podLabels": labels}
     pods = _objects(render(**values))["StatefulSet", "faust-oslrau"]["spec"]["template"]
     assert {name: pods["spec"].get(name) for name in _OF_CLUSTERS} == _OF_CLUSTERS
     assert pods["metadata"]["annotations"].items() >= {("team", "a")}
+    assert pods["metadata"]["labels"].items() > labels.items()
     assert pods["spec"]["containers"][0]["imagePullPolicy"] == "Always"
 
 
@@ -180,9 +193,16 @@ def test_pods_have_what_clusters_ask_for(render):
         ({"image": {"pullPolicy": "always"}}, "pullPolicy"),
         ({"replicas": "three"}, "replicas"),
         ({"podMonitor": {"enable": True}}, "enable"),
+        ({"rules": {"runbooks": ""}}, "/rules/runbooks"),
+        (
+            {"env": [{"name": "OSLRAU_GROUP_INSTANCE_ID", "value": "a"}]},
+            "env: OSLRAU_GROUP_INSTANCE_ID is set by the chart itself",
+        ),
+        ({"podAnnotations": {"checksum/settings": "a"}}, "podAnnotations: checksum/settings is"),
+        ({"podLabels": {"app.kubernetes.io/name": "a"}}, "podLabels: app.kubernetes.io/name is"),
     ],
 )
-def test_values_that_the_chart_does_not_know_are_refused(render, values, named):
+def test_values_that_the_chart_does_not_know_or_has_itself_are_refused(render, values, named):
     assert named in render(fails=True, **values)
 
 
@@ -226,6 +246,22 @@ def test_the_dashboards_are_those_of_the_project(watched):
     found = watched["ConfigMap", "faust-oslrau-dashboards"]
     assert found["data"] == {path.name: path.read_text() for path in DASHBOARDS}
     assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+def test_an_address_of_grafana_may_end_with_a_slash(render):
+    rules = {"enabled": True, "grafana": "https://g.example/"}
+    spec = _objects(render(rules=rules))["PrometheusRule", "faust-oslrau"]["spec"]
+    assert "https://g.example/d/" in str(spec) and "example//" not in str(spec)
+
+
+def test_dashboards_link_to_the_pages_as_those_of_the_project_do(render):
+    page = "https://ops.example/oslrau"
+    found = _objects(render(dashboards={"enabled": True, "page": page}))
+    for name, text in found["ConfigMap", "faust-oslrau-dashboards"]["data"].items():
+        ours, linked = json.loads(build.dashboards(page)[name]), json.loads(text)
+        for board in (ours, linked):
+            board["links"].sort(key=lambda link: link["title"])
+        assert linked == ours
 
 
 @pytest.fixture(scope="module")

@@ -204,6 +204,7 @@ def test_a_copy_of_the_rules_has_other_addresses_and_is_the_same_else(tool, tmp_
     assert told["OslrauNoWorker"]["dashboard_url"] == f"{grafana}/d/oslrau-pipeline"
     back = copy.read_text().replace(wiki, "docs/runbooks.md").replace(grafana, build.GRAFANA)
     assert rules(back) == rules()
+    assert build.rules(wiki, f"{grafana}/") == copy.read_text()
 
 
 def test_there_is_one_runbook_for_every_alert_and_no_other():

@@ -5,28 +5,30 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from io import BytesIO
 from typing import Any
 
-from fastavro import parse_schema, schemaless_writer
+from fastavro import parse_schema
 from fastavro.schema import SchemaParseException, UnknownType
 
 from .avro_reader import Read, reader
+from .avro_rows import row_writer
+from .avro_writer import Write
 from .documents import as_json
 from .errors import ContentError, SchemaError
 from .framing import HEADER_BYTES
 from .schemas import Schema
 from .shapes import EACH, Shape
 
-# Read as what they mean. Of other logical types the number or text that is written is the value:
-# times in milliseconds, microseconds or nanoseconds since 1970.
-_LOGICAL_TYPES = {"decimal", "date"}
+# Decimals and dates are read as what they mean. Of other logical types the number or text that is
+# written is the value: times in milliseconds, microseconds or nanoseconds since 1970. These three
+# may be written as texts.
+_LOGICAL_TYPES = {"decimal", "date", "timestamp-millis", "timestamp-micros", "timestamp-nanos"}
 
 
 class _AvroCodec:
-    def __init__(self, read: Read, written: Any, shape: Shape) -> None:
+    def __init__(self, read: Read, write: Write, shape: Shape) -> None:
         self._read = read
-        self._written = written
+        self._write = write
         self.shape = shape
 
     def decode(self, value: bytes) -> bytes:
@@ -43,13 +45,7 @@ class _AvroCodec:
         return as_json(document)
 
     def encode(self, document: Any) -> bytes:
-        content = BytesIO()
-        try:
-            schemaless_writer(content, self._written, document)
-        except Exception as error:  # whatever fastavro raises for a document of another schema
-            told = " ".join(str(error).split())
-            raise ContentError(f"{type(error).__name__}: {told}") from error
-        return content.getvalue()
+        return self._write(document)
 
 
 def new_codec(schema: Schema) -> _AvroCodec:
@@ -65,7 +61,9 @@ def new_codec(schema: Schema) -> _AvroCodec:
         for _, text in schema.references:
             parse_schema(_plain(json.loads(text)), named)
         parsed = parse_schema(_plain(json.loads(schema.text)), named)
-        return _AvroCodec(reader(parsed, named), parsed, _shape(parsed, named, {}))
+        return _AvroCodec(
+            reader(parsed, named), row_writer(parsed, named), _shape(parsed, named, {})
+        )
     except SchemaError:
         raise
     except (SchemaParseException, UnknownType, ValueError) as error:

@@ -26,12 +26,12 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from .documents import as_json, object_maker
 from .errors import ContentError, SchemaError
 from .framing import HEADER_BYTES
+from .protobuf_rows import TIMESTAMP, with_times
 from .schemas import Schema
 from .shapes import EACH, Shape
 from .zigzag import zigzag
 
 _NAME = "record.proto"
-_TIMESTAMP = "google.protobuf.Timestamp"
 _WRAPPERS = {
     f"google.protobuf.{name}Value"
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String")
@@ -68,7 +68,8 @@ class _ProtobufCodec:
 
     def encode(self, document: Any) -> bytes:
         try:
-            message = ParseDict(document, GetMessageClass(self._message((0,)))())
+            descriptor = self._message((0,))
+            message = ParseDict(with_times(document, descriptor), GetMessageClass(descriptor)())
             return b"\0" + bytes(message.SerializeToString())
         except (ParseError, EncodeError, TypeError, AttributeError, ValueError) as error:
             raise ContentError(" ".join(str(error).split())) from error
@@ -226,7 +227,7 @@ def _plain(field: FieldDescriptor, known: dict[str, _Get]) -> _Get:
         return lambda content: names.get(content, str(content))
     if field.message_type is None:
         return lambda content: content
-    if field.message_type.full_name == _TIMESTAMP:
+    if field.message_type.full_name == TIMESTAMP:
         return _whole(
             lambda content: content.seconds * _MILLISECONDS + content.nanos * _NANOSECONDS
         )

@@ -54,6 +54,17 @@ def test_it_holds_what_openmetrics_wants():
         ("application/openmetrics-text;version=0.0.1", PROMETHEUS),
         ("application/openmetrics-text", OPENMETRICS),
         ("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5", OPENMETRICS),
+        ("application/openmetrics-text;q=0,text/plain", PROMETHEUS),
+        ("application/openmetrics-text; q=0.0", PROMETHEUS),
+        ("application/openmetrics-text;q=0.4,text/plain;q=0.5", PROMETHEUS),
+        ("*/*,application/openmetrics-text;version=1.0.0;q=0.5", PROMETHEUS),
+        (  # of Prometheus 3
+            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+            "application/openmetrics-text;version=0.0.1;q=0.5,"
+            "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
+            "text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+            OPENMETRICS,
+        ),
     ],
 )
 def test_a_reader_gets_the_format_that_it_asks_for(accept, written):

@@ -52,6 +52,7 @@ def test_the_summary_counts_records(files, tmp_path):
     result = run("fit", file, "--out", tmp_path / "model", "--json")
     summary = json.loads(result.stdout)
     assert (summary["records"], summary["learned"]) == (101, 100)
+    assert "features/0: the first records choose 2 fields: a, b" in result.stderr
     assert summary["rejected"] == {"not_json": 1} and summary["fields"] == ["a", "b"]
     assert (
         "1,500 valid, 0 rejected"
@@ -70,6 +71,17 @@ def test_a_model_takes_the_place_of_a_file_and_of_nothing_else(tmp_path):
     refused = run("fit", file, "--out", pipe)
     assert refused.exit_code == 1 and f"{pipe}: expected a regular file" in refused.stderr
     assert pipe.is_fifo()
+
+
+def test_what_is_read_is_not_written(files):
+    for command, read in (("fit", "1.ndjson"), ("merge", "first")):
+        before = (files / read).read_bytes()
+        refused = run(command, files / read, "--out", files / read)
+        assert refused.exit_code == 2
+        assert refused.stderr.endswith(
+            f"expected another file than {files / read}, which is read\n"
+        )
+        assert (files / read).read_bytes() == before
 
 
 def test_a_partition_begins_with_the_model_and_goes_on_as_if_it_had_learned_the_files(files):

@@ -1,3 +1,4 @@
+import itertools
 import json
 import math
 import sys
@@ -100,6 +101,10 @@ def test_csv_reads_quotes_blank_lines_and_a_byte_order_mark(tmp_path):
         ("a,b\n3,4\n5\n", "line 3: expected 2 cells as in the header, got 1"),
         (b"a,b\n3,\xff\n", "line 2: expected UTF-8"),
         ("a\n" + "x" * 200_000, "line 2: field larger than field limit"),
+        ('a,b\n3,4\n5,"bad\n' + "7,8\n" * 9, "line 3: expected a quote at the end of each cell"),
+        ('a,b\n3,4\n\n5,"bad\n' + "7,8\n" * 90_000, "line 4: expected a quote at the end"),
+        ('a,b\n3,"bad\n7,8\n7,"good"\n', "line 2: expected a quote at the end of each cell"),
+        ('a,b\n3,"5" pipe"\n', "line 2: expected a quote .*, two for one within"),
     ],
 )
 def test_a_broken_csv_names_the_line(tmp_path, content, message):
@@ -220,6 +225,17 @@ def test_the_share_read_grows_to_all_and_a_source_can_be_read_again(tmp_path, na
     rest = list(messages)
     assert source.share_read == 1
     assert list(source)[1:] == rest
+
+
+def test_the_place_of_a_row_is_told(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.zeros((2, 1)))
+    write(tmp_path, "a.ndjson", "{}\n{}\n")
+    for name, place in (("a.csv", "line 5"), ("a.ndjson", "line 2"), ("a.npz", "row 1")):
+        write(tmp_path, "a.csv", 'x\n1\n\n"two\nlines"\n3\n')
+        source = open_input(tmp_path / name)
+        for _ in itertools.islice(source, 2):
+            pass
+        assert source.place == f"{tmp_path / name} {place}"
 
 
 @given(st.lists(FINITE, min_size=1, max_size=5))

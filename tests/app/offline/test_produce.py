@@ -11,7 +11,14 @@ from kafka_client import KafkaClient
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.cli import main
+from faust_oslrau.app.offline import encoding
 from faust_oslrau.app.offline.partitioner import partition_of
+from faust_oslrau.app.registry import Registry
+from faust_oslrau.topics.formats import Schema
+
+SCHEMA = Schema(
+    "AVRO", '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "long"}]}'
+)
 
 
 @pytest.fixture
@@ -23,6 +30,19 @@ def client(broker):
 def topic(broker, topic_name):
     broker.create_topic(topic_name, 3)
     return topic_name
+
+
+@pytest.fixture
+def avro(monkeypatch):
+    """Let rows be Avro, by a registry that knows one schema."""
+
+    class Known(Registry):
+        async def latest(self, subject):
+            return 7, SCHEMA
+
+    monkeypatch.setattr(encoding, "Registry", Known)
+    monkeypatch.setenv("OSLRAU_FORMAT", "avro")
+    monkeypatch.setenv("OSLRAU_REGISTRY_URL", "http://127.0.0.1:1")
 
 
 def run(*arguments):
@@ -137,6 +157,29 @@ def test_a_broken_file_ends_with_its_line(broker, topic, tmp_path):
     result = run(path, "--topic", topic, "--broker", broker.bootstrap_servers)
     assert result.exit_code == 1
     assert "line 3: expected 2 cells" in result.stderr
+    assert result.stderr.endswith("; no row is sent\n")
+
+
+def test_a_row_of_another_schema_is_told_with_its_line_and_how_many_are_sent(
+    broker, client, topic, tmp_path, avro
+):
+    path = write_ndjson(tmp_path, [b'{"n": %d}' % n for n in range(5000)] + [b'{"n": 3.7}'])
+    result = run(path, "--topic", topic, "--broker", broker.bootstrap_servers)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"Error: {path} line 5001: expected a row of the schema, field n: expected a whole number "
+        "of 64 bits, got 3.7; the first 4,096 rows are sent\n"
+    )
+    assert len(client.read(topic)) == 4096
+
+
+def test_no_topic_is_created_if_the_first_row_cannot_be_sent(broker, topic_name, tmp_path, avro):
+    path = write_ndjson(tmp_path, [b'{"n": "a"}'])
+    create = ("--create-topic", "--partitions", 2)  # this broker would refuse it
+    result = run(path, "--topic", topic_name, "--broker", broker.bootstrap_servers, *create)
+    assert result.exit_code == 1
+    assert f"{path} line 1: expected a row of the schema, field n: " in result.stderr
+    assert "; no row is sent" in result.stderr
 
 
 @pytest.mark.real_kafka

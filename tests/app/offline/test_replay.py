@@ -14,11 +14,13 @@ from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.cli import main
 from faust_oslrau.app.errors import BrokerError
-from faust_oslrau.app.offline import logs
+from faust_oslrau.app.offline import encoding, logs
 from faust_oslrau.app.offline.input_files import open_input
 from faust_oslrau.app.pipeline import PartitionPipeline
+from faust_oslrau.app.registry import Registry
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
+from faust_oslrau.topics.formats import Schema
 
 ROWS = 1500
 BEGAN = 1_700_000_000_000
@@ -103,17 +105,20 @@ def test_rejected_rows_are_written_with_their_reasons(file, tmp_path):
 
 def test_parquet_holds_what_ndjson_holds(file, tmp_path, monkeypatch):
     monkeypatch.setenv("OSLRAU_ALARM_RATE", "0.05")
+    monkeypatch.setenv("OSLRAU_FORECASTS", "true")
     run(file, "--out", tmp_path / "scores.ndjson")
     result = run(file, "--out", tmp_path / "scores.parquet")
     assert result.exit_code == 0, result.output
     table = pyarrow.parquet.read_table(tmp_path / "scores.parquet").to_pylist()
     for row in table:
-        if row["contributions"] is None:
-            del row["contributions"]
+        for name in ("contributions", "forecast"):
+            if row[name] is None:
+                del row[name]
         for item in row.get("contributions", []):
             assert item.pop("category") is item.pop("expected_category") is None
     assert table == list(map(json.loads, lines_of(tmp_path / "scores.ndjson")))
     assert any("contributions" in row for row in table)
+    assert any("forecast" in row for row in table)
 
 
 def test_settings_and_chosen_fields_decide_the_scores(file, tmp_path):
@@ -149,6 +154,24 @@ def test_wrong_use_has_its_own_exit_codes_and_one_line(file, tmp_path):
     chosen.write_text('initial_model = "/dev/zero"')
     told = _told(run(file, "--out", out, "--settings", chosen))
     assert told.endswith("expected a model's file, got '/dev/zero': not a regular file")
+
+
+@pytest.mark.parametrize("option", ["--out", "--anomalies", "--dead-letters"])
+def test_what_is_read_is_not_written(option, file, tmp_path):
+    rows, link = tmp_path / "rows.ndjson", tmp_path / "link.ndjson"
+    rows.write_bytes(file.read_bytes())
+    link.symlink_to(rows)
+    outs = {"--out": tmp_path / "scores", option: link}
+    told = _told(run(rows, *(part for pair in outs.items() for part in pair)))
+    assert told == f"Error: {option} {link}: expected another file than {rows}, which is read"
+    assert rows.read_bytes() == file.read_bytes() and not (tmp_path / "scores").exists()
+
+
+def test_each_file_gets_one_kind_of_message(file, tmp_path):
+    out = tmp_path / "scores"
+    told = _told(run(file, "--out", out, "--anomalies", tmp_path / "." / "scores"))
+    assert told == f"Error: --anomalies {out}: expected another file than --out"
+    assert run(file, "--out", "/dev/null", "--anomalies", "/dev/null").exit_code == 0
 
 
 def _told(result):
@@ -268,6 +291,43 @@ def test_the_choice_of_fields_is_told_once_as_a_worker_logs_it(tmp_path):
         "they leave out n (only grows), tags (hardly any number or text), to (hardly any value)"
     ]
     assert "features/" not in run(path, "--out", out, "--features", "a").stderr
+
+
+def test_records_that_are_too_few_to_choose_fields_are_told(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n" + "1.5,2.5\n" * 100)
+    result = run(path, "--out", tmp_path / "out")
+    assert result.exit_code == 0 and "100 scored" in result.stdout
+    assert result.stderr == (
+        "features/0: fields are chosen by 240 valid records, there are fewer: "
+        "log-likelihoods and p-values are null\n"
+    )
+    assert run(path, "--out", tmp_path / "out", "--features", "a").stderr == ""
+
+
+def test_rows_of_a_file_are_read_as_a_worker_reads_what_produce_sends(tmp_path, monkeypatch):
+    class Known(Registry):
+        async def latest(self, subject):
+            assert subject == "features-value"
+            fields = [{"name": "a", "type": "float"}]
+            return 7, Schema("AVRO", json.dumps({"type": "record", "name": "R", "fields": fields}))
+
+    sent, read = tmp_path / "sent.ndjson", tmp_path / "read.ndjson"
+    values = np.random.default_rng(3).normal(size=500)
+    sent.write_bytes(b"\n".join(orjson.dumps({"a": x, "b": x}) for x in values.tolist()))
+    rounded = values.astype(np.float32).tolist()
+    read.write_bytes(b"\n".join(orjson.dumps({"a": x}) for x in rounded))
+    assert run(read, "--out", tmp_path / "expected").exit_code == 0
+    monkeypatch.setattr(encoding, "Registry", Known)
+    monkeypatch.setenv("OSLRAU_FORMAT", "avro")
+    monkeypatch.setenv("OSLRAU_REGISTRY_URL", "http://127.0.0.1:1")
+    result = run(sent, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "not in the schema, left out: b\n" in result.stderr
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
+    sent.write_bytes(b'{"a": 1}\n{"a": "x"}\n')
+    told = _told(run(sent, "--out", tmp_path / "out"))
+    assert told.startswith(f"Error: {sent} line 2: expected a row of the schema, field a: ")
 
 
 def test_a_broker_that_goes_away_ends_the_reading_of_a_topic(monkeypatch, topic_name):

@@ -38,7 +38,7 @@ def test_a_replay_equals_the_live_run_to_the_bit_with_schemas_that_change(deploy
 
 PROTO = """syntax = "proto3";
 message Reading {
-  double temperature = 1;
+  float temperature = 1;
   optional double load = 2;
   int64 at = 3;
   string mode = 4;

@@ -173,3 +173,31 @@ def test_a_document_that_lacks_a_required_field_is_refused():
     with pytest.raises(ContentError, match="missing required fields: a"):
         found.encode({"b": 1.0})
     assert found.decode(framed(1, found.encode({"a": 2.0}))) == b'{"a":2.0,"b":null}'
+
+
+TIMES = """syntax = "proto3";
+import "google/protobuf/timestamp.proto";
+message R {
+  google.protobuf.Timestamp at = 1;
+  repeated google.protobuf.Timestamp all_times = 2;
+  map<string, google.protobuf.Timestamp> by_name = 3;
+  map<string, double> others = 4;
+  R inner = 5;
+}"""
+
+
+def test_times_are_written_of_the_numbers_that_they_are_read_as():
+    by = codec("protobuf", Schema("PROTOBUF", TIMES))
+    row = {
+        "at": 1_790_000_000_123.25, "all_times": [0, -1, 1_790_000_000_000],
+        "by_name": {"a": 5}, "others": {"a": 5.0}, "inner": {"at": 253_402_300_799_999},
+    }  # fmt: skip
+    found = orjson.loads(by.decode(framed(1, by.encode(row))))
+    assert found["inner"]["at"] == row.pop("inner")["at"]
+    assert {name: found[name] for name in row} == row
+    text = {"at": "2026-05-01T10:00:00.5Z", "allTimes": [1000]}
+    found = orjson.loads(by.decode(framed(1, by.encode(text))))
+    assert (found["at"], found["all_times"]) == (1_777_629_600_500, [1000])
+    for wrong in (1e300, True, {"seconds": 3}):
+        with pytest.raises(ContentError):
+            by.encode({"at": wrong})
