@@ -9,6 +9,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
+from faust_oslrau.learner.categories.missing import LogDensity
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.history.layer import History
@@ -217,6 +218,15 @@ class ScorerState:
     def n_categories(self) -> int:
         """Columns of the stream that are categories."""
         return 0 if self.categories is None else self.categories.c
+
+    @property
+    def density_of_numbers(self) -> LogDensity | None:
+        """The density of numbers as they would be with average categories.
+
+        None where other layers follow, whose units change with each record.
+        """
+        is_last = not self.has_own_units and self.history is None
+        return self.learner.score_samples if is_last and self.has_model else None
 
     def less_season(
         self, rows: FloatArray, times: IntArray, beside: FloatArray | None = None
