@@ -59,8 +59,7 @@ class CategoricalRows(NamedTuple):
         The numbers (m, d).
     of_categories
         The log-probability of the categories, and that of one as rare as the rarest (m, 2). Where
-        one is missing on which numbers depend, in place of the first the logarithm of what makes
-        the density of the numbers here the sum over its values.
+        one is missing on which numbers depend, the log-weight of `likeliest` for the first.
     log_jacobian
         Sum (m,) of the logarithms of the observed numbers' slopes.
     units
@@ -78,7 +77,7 @@ class CategoricalRows(NamedTuple):
 
     @property
     def log_probability(self) -> FloatArray:
-        """The log-probability (m,) of the categories, or what is in its place."""
+        """The log-probability (m,) of the categories, or their log-weight."""
         return self.of_categories[:, 0]
 
 

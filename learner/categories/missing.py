@@ -25,6 +25,10 @@ MOST = MOST_VALUES + 1
 """Combinations of values whose densities are added up exactly, all values of one field among them.
 What all others add is told by levels and spreads alone."""
 
+SURE = np.log(0.9)
+"""Without a density, where each entity has levels of its own, the logarithm of how likely the
+likeliest value has to be: a wrong one would make a usual record an anomaly."""
+
 VALUES_AT_ONCE = 1 << 20
 """Values in the combinations of records that are summed together: some megabytes."""
 
@@ -35,9 +39,9 @@ def likeliest(
     """Return slots (k, c) with the likeliest values of some ``fields``, and their log-weight (k,).
 
     The weight times the density of the numbers (k, d) given these slots is that of the records:
-    numbers and known categories, summed over all values. Without a ``density``, numbers are taken
-    for independent Gaussians. Of several fields, those that tell most come first: their likely
-    values are combined with all of the next.
+    numbers and known categories, summed over all values. Of several fields, those that tell most
+    come first: their likely values are combined with all of the next. Without a ``density``,
+    numbers are taken for independent Gaussians, and values that are not `SURE` stay missing.
     """
     k, c = slots.shape
     each, weight = slots[:, None], np.zeros(k)
@@ -50,8 +54,14 @@ def likeliest(
         joint, log_density = _joint(of, each, X, None)
     if density is not None:
         joint, log_density = _joint(of, each, X, density)
-    first = np.arange(k), joint.argmax(axis=1)
-    return each[first], weight + _log_sum(joint) - log_density[first]
+    first, total = (np.arange(k), joint.argmax(axis=1)), _log_sum(joint)
+    filled, weight = each[first], weight + total - log_density[first]
+    if density is None:
+        unsure = joint[first] - total < SURE
+        filled[unsure] = slots[unsure]
+        weight[unsure] = row_sums(of.log_probability(slots[unsure]))
+        weight = np.minimum(weight, 0.0)  # as what is kept with rows, probabilities
+    return filled, weight
 
 
 def _joint(

@@ -219,14 +219,15 @@ class ScorerState:
         """Columns of the stream that are categories."""
         return 0 if self.categories is None else self.categories.c
 
-    @property
     def density_of_numbers(self) -> LogDensity | None:
-        """The density of numbers as they would be with average categories.
+        """Return the density of numbers as they would be with average categories.
 
-        None where other layers follow, whose units change with each record.
+        None where layers follow whose units change with each record.
         """
-        is_last = not self.has_own_units and self.history is None
-        return self.learner.score_samples if is_last and self.has_model else None
+        history, density = self.history, self.learner.score_samples
+        if self.has_own_units or not self.has_model:
+            return None
+        return density if history is None else lambda X: density(history.beside_unknown_means(X))
 
     def less_season(
         self, rows: FloatArray, times: IntArray, beside: FloatArray | None = None

@@ -134,6 +134,34 @@ def test_what_is_missing_does_not_blur_what_other_categories_do():
     np.testing.assert_allclose(lost, whole, atol=0.3)
 
 
+def test_values_that_are_not_sure_stay_missing_where_the_network_cannot_be_asked():
+    rng = np.random.default_rng(0)
+    of = rng.integers(2, size=(4000, 2))
+    rows = np.column_stack([3.0 * of[:, 0] + rng.normal(size=4000), of])
+    layer = Categories(2)
+    for start in range(0, 4000, 250):
+        layer.take(rows[start : start + 250])
+        layer.end_batch(None, learning=True)
+    found = layer.average(np.array([[1.5, np.nan, 1], [6.0, np.nan, 1], [np.nan, np.nan, 1]]))
+    whole = layer.average(np.array([[6.0, 1, 1]]))
+    assert found.units[0].tolist() == found.units[2].tolist() != found.units[1].tolist()
+    assert found.log_probability[0] == found.log_probability[2]
+    assert found.units[1].tolist() == whole.units[0].tolist()
+    assert found.log_probability[1] == pytest.approx(whole.log_probability[0], abs=0.1)
+
+
+def test_a_scorer_with_seasons_goes_on_from_its_bytes():
+    rows = np.column_stack([np.arange(600) % 3 + np.random.default_rng(0).normal(size=600) / 9,
+                            np.arange(600) % 3])  # fmt: skip
+    rows[::2, 1] = np.nan
+    places = np.column_stack([np.arange(600), 60_000 * np.arange(600)])
+    scorer = StreamScorer(OSLRAU(), n_categories=1, seasons="UTC")
+    scorer.process(rows[:500], places=places[:500])
+    again = StreamScorer.from_bytes(scorer.to_bytes())
+    found = [of.process(rows[500:], places=places[500:]) for of in (scorer, again)]
+    np.testing.assert_array_equal(found[0].p_value, found[1].p_value)
+
+
 @needs_compiler("whole streams")
 def test_records_without_the_field_are_scored_no_worse_than_if_none_had_it():
     rows = records(0, n=8000)
