@@ -43,8 +43,8 @@ MOST_FIELDS = 128
 REFIT = 4096
 """Most records between two choices of parents; less while the stream is young."""
 
-LARGEST_SQUARE = 1e6
-"""Square of deviations beyond which a number says no more of its category."""
+LARGEST_DEVIATION = 1e3
+"""Deviations from a level beyond which a number says no more of its category."""
 
 SETTLED = 240
 """Records from which on the values that are learned are clipped."""
@@ -240,7 +240,8 @@ class Categories:
         shift, ratio = np.moveaxis(of.units(slots), -1, 0)
         deviation = ratio * np.maximum(of.spread, TINY)
         z = (X - shift - ratio * of.centre) / deviation
-        return row_sums(np.nan_to_num(-0.5 * np.minimum(z * z, LARGEST_SQUARE) - np.log(deviation)))
+        z = np.clip(z, -LARGEST_DEVIATION, LARGEST_DEVIATION)
+        return row_sums(np.nan_to_num(-0.5 * z * z - np.log(deviation)))
 
     def with_each(self, slots: IntArray, f: int) -> IntArray:
         """Return slots (k, c) with each value of a field (k * v, c)."""
