@@ -62,6 +62,7 @@ def _summary(partition: HeldPartition) -> dict[str, Any]:
         "depends_on": scorer.dependences(partition.pipeline.fields or ()) if scorer else {},
         "start": partition.start,
         "successor_start": partition.successor and partition.successor.start,
+        "successor_awaits": partition.successor_awaits,
         "next_offset": partition.next_offset,
         "committed_offset": partition.committed,
         "snapshot_offset": partition.metrics.snapshot_offset,

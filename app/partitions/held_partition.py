@@ -116,6 +116,7 @@ class HeldPartition(PartitionQueries):
         self.tp = tp
         self.successor = successor
         self._followed: ProcessedBlock | None = None  # what came of the latest records for it
+        self._told_awaited = False
         self._told: list[OutMessage] = []  # as it took over, to be sent with the next records
         self.pipeline = pipeline
         self.start = resume.start
@@ -143,6 +144,11 @@ class HeldPartition(PartitionQueries):
         self.awaits_schemas = False
         self._compute = compute
         self._send = send
+
+    @property
+    def successor_awaits(self) -> dict[str, int] | None:
+        """How many records, days and entities a successor has still to learn; None without one."""
+        return None if self.successor is None else self.successor.awaits(self.pipeline)
 
     @property
     def committable(self) -> int:
@@ -286,6 +292,7 @@ class HeldPartition(PartitionQueries):
         block.incidents[:0] = self._told
         if self.successor is not None:
             self.metrics.successor_records_left = self.successor.records_left
+            self._tell_awaited(self.successor, records[-1].offset + 1)
         if self._followed is not None:
             self._next_fields.add(self._followed)
         if records[0].offset < self.emit_from:
@@ -330,6 +337,19 @@ class HeldPartition(PartitionQueries):
             "new deployment had begun at %d",
             *(*self.tp, offset, self.start),
             extra=at(self.tp, offset),
+        )
+
+    def _tell_awaited(self, successor: Successor, next_offset: int) -> None:
+        """Tell once what a successor waits for that has learned its records."""
+        awaited = successor.awaits(self.pipeline)
+        if self._told_awaited or not awaited or "records" in awaited:
+            return
+        self._told_awaited = True
+        logger.info(
+            "%s/%d: the model of the changed settings has learned enough records, and takes over "
+            "once it knows as much as the model before it: still to come are %s",
+            *(*self.tp, ", ".join(f"{n} {what}" for what, n in awaited.items())),
+            extra=at(self.tp, next_offset),
         )
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:

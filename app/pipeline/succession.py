@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from faust_oslrau.app.settings import Settings
@@ -76,22 +77,29 @@ class Successor:
 
     def takes_over(self, former: PartitionPipeline, last: int, offset: int) -> bool:
         """Return whether it follows at an offset, after that of the `last` record."""
-        has_read = last >= self.start
-        is_due = has_read and self.records_left == 0 and last // BLOCK != offset // BLOCK
-        return is_due and self._knows_enough(former)
+        is_between = last >= self.start and last // BLOCK != offset // BLOCK
+        return is_between and not self.awaits(former)
 
-    def _knows_enough(self, former: PartitionPipeline) -> bool:
-        """Tell whether it knows as much as the former one of the same entities and days.
+    def awaits(self, former: PartitionPipeline) -> dict[str, int]:
+        """Return how many `records`, or then `days` and `entities`, it has still to learn.
+
+        It takes over once there are none, to know as much of days and entities as the former one.
+        """
+        return {"records": self.records_left} if self.records_left > 0 else self._lacks(former)
+
+    def _lacks(self, former: PartitionPipeline) -> dict[str, int]:
+        """Return how many of the days and entities of the former one it has still to learn.
 
         Both see the same days, so that it waits for no more than `MOST_DAYS` of them.
         """
         ours, theirs = self.pipeline.known, former.known
+        days = entities = 0
         if ours.time == theirs.time and ours.days is not None and theirs.days is not None:
             known_before = theirs.days - ours.days  # as it began
-            if ours.days < min(known_before, MOST_DAYS):
-                return False
-        is_late = self.pipeline.n_records >= MOST_RECORDS
-        return is_late or ours.entity != theirs.entity or ours.entities >= SHARE * theirs.entities
+            days = min(known_before, MOST_DAYS) - ours.days
+        if ours.entity == theirs.entity and self.pipeline.n_records < MOST_RECORDS:
+            entities = math.ceil(SHARE * theirs.entities) - ours.entities
+        return {what: n for what, n in (("days", days), ("entities", entities)) if n > 0}
 
     def events(self, former: PartitionPipeline, record: KafkaRecord) -> list[OutMessage]:
         """Return what is told as it takes over: incidents of both pipelines, with that record."""

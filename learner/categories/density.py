@@ -47,8 +47,9 @@ class CategoricalDensity(LayeredDensity[Categories]):
     Notes
     -----
     ``X`` is (m, d): numbers in their own units, then a finite number for each category, any that
-    names it; NaN = missing. Numbers whose category is missing are judged by the level and the
-    spread of all of its values. What a `StreamScorer` adds is a guard against learning faults, and
+    names it; NaN = missing. The density of numbers whose category is missing is the sum over its
+    values. Of several, up to 256 likely combinations are added up exactly; levels and spreads tell
+    about what all others add. What a `StreamScorer` adds is a guard against learning faults, and
     p-values.
 
     Examples
@@ -87,7 +88,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         self._width = rows.shape[1]
         for start in range(0, len(rows), batch_size or len(rows)):
             batch = rows[start : start + (batch_size or len(rows))]
-            learned = categories.take(batch).rows
+            learned = categories.take(batch, learner.score_samples).rows
             categories.end_batch(learner.memory, learning=True)
             learner.partial_fit(learned)
             self.n_records_ += len(batch)
@@ -112,8 +113,11 @@ class CategoricalDensity(LayeredDensity[Categories]):
         """
         learner, categories = self._known()
         rows = self._check(X)
-        own, first = categories.average(rows), len(rows.T) - self.n_categories
+        own, first = self._in_units(rows), len(rows.T) - self.n_categories
         numbers = learner.contributions(own.rows)[:, :first] + np.log(own.units[:, :first, 1])
+        lacking = np.flatnonzero((own.slots < 0).any(axis=1))
+        for j in range(first):  # where sums over categories differ without the number
+            numbers[lacking, j] = self._contribution(rows[lacking], j)
         found = np.full((len(rows), self.n_categories), np.nan)
         for f in range(self.n_categories):
             known = np.flatnonzero(own.slots[:, f] >= 0)
@@ -128,7 +132,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         Categories with the most likely value that is told apart, one after the other, then numbers
         with their means.
         """
-        learner, categories = self._known()
+        learner = self._known()[0]
         rows = self._check(X).copy()
         first = rows.shape[1] - self.n_categories
         for f in range(self.n_categories):
@@ -136,7 +140,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
             values, log_p = self._given_others(rows[missing], f)
             if len(values) > 1:
                 rows[missing, first + f] = values[1 + log_p[:, 1:].argmax(axis=1)]
-        own = categories.average(rows)
+        own = self._in_units(rows)
         numbers = own.units[..., 0] + own.units[..., 1] * learner.impute(own.rows)
         missing = np.isnan(rows[:, :first])
         rows[:, :first][missing] = numbers[:, :first][missing]
@@ -159,7 +163,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         InvalidInputError, NotFittedError
             As ``score_samples``.
         """
-        learner, categories = self._known()
+        learner = self._known()[0]
         row = np.full(self._width or 0, np.nan) if given is None else np.asarray(given, np.float64)
         rng = np.random.default_rng(learner.random_state if random_state is None else random_state)
         rows = np.tile(self._check(row[None]), (n, 1))
@@ -169,7 +173,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
             if len(values) > 1:  # by the Gumbel-max trick
                 drawn = (log_p[:, 1:] + rng.gumbel(size=log_p[:, 1:].shape)).argmax(axis=1)
                 rows[:, first + f] = values[1 + drawn]
-        own = categories.average(rows)
+        own = self._in_units(rows)
         for at in _alike(own):
             fixed = own.rows[at[0]]
             drawn = learner.sample(len(at), given=fixed, random_state=rng)
@@ -190,10 +194,20 @@ class CategoricalDensity(LayeredDensity[Categories]):
             log_p[:, v] = self._log_density(held)
         return values, np.asarray(log_softmax(log_p, axis=1))
 
-    def _log_density(self, rows: FloatArray) -> FloatArray:
+    def _contribution(self, rows: FloatArray, j: int) -> FloatArray:
+        """Return -log p(x_j | the other fields) (k,) of rows (k, d), by its definition."""
+        others = rows.copy()
+        others[:, j] = np.nan
+        nats = self._log_density(others) - self._log_density(rows)
+        return np.where(np.isnan(rows[:, j]), np.nan, nats)
+
+    def _in_units(self, rows: FloatArray) -> CategoricalRows:
         learner, categories = self._known()
-        own = categories.average(rows)
-        density: FloatArray = learner.score_samples(own.rows)
+        return categories.average(rows, learner.score_samples)
+
+    def _log_density(self, rows: FloatArray) -> FloatArray:
+        own = self._in_units(rows)
+        density: FloatArray = self._known()[0].score_samples(own.rows)
         return own.log_probability + own.log_jacobian + density
 
     def _new_layer(self) -> Categories:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state_schema import Entry, read
 
@@ -58,6 +58,11 @@ class Effects:
         """The categories (r, d) whose effects each number has, the strongest first."""
         return np.array([levels.parent for levels in self._singles])
 
+    def depend(self, numbers: Mask, c: int) -> Mask:
+        """Return on which of ``c`` categories some of the ``numbers`` (m, d) depend (m, c)."""
+        each = np.arange(c)
+        return np.asarray(numbers @ (self.parents[..., None] == each).any(axis=0))
+
     def units(self, slots: IntArray) -> FloatArray:
         """Return shift and ratio (m, d, 2) of the numbers of records with these slots (m, c).
 
@@ -85,7 +90,9 @@ class Effects:
             levels.learn(X, of_now)
             own = _no_units(*X.shape)
             add_units(of, levels.parent, units.table, own)
-            X = (X - own[..., 0]) / own[..., 1]
+            # what is left of a number whose category is missing tells nothing of the next one
+            unknown = (of_now[:, levels.parent] == MISSING) & (levels.parent != NONE)
+            X = np.where(unknown, np.nan, (X - own[..., 0]) / own[..., 1])
 
     def ranges(self, units: FloatArray, spreads: float) -> tuple[FloatArray, FloatArray]:
         """Return the bounds (m, d) so many spreads from the level of shift and ratio (m, d, 2)."""

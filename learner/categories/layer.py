@@ -16,11 +16,13 @@ from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.parameters import require
+from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.state_schema import Entry, counts, expect, read
 from faust_oslrau.learner.vector.blocks import row_sums
 
 from .effects import Effects
 from .levels import TINY
+from .missing import MOST, VALUES_AT_ONCE, LogDensity, likeliest
 from .tree import (
     NONE,
     SEEN,
@@ -41,8 +43,8 @@ MOST_FIELDS = 128
 REFIT = 4096
 """Most records between two choices of parents; less while the stream is young."""
 
-LARGEST_SQUARE = 1e6
-"""Square of deviations beyond which a number says no more of its category."""
+LARGEST_DEVIATION = 1e3
+"""Deviations from a level beyond which a number says no more of its category."""
 
 SETTLED = 240
 """Records from which on the values that are learned are clipped."""
@@ -56,14 +58,15 @@ class CategoricalRows(NamedTuple):
     rows
         The numbers (m, d).
     of_categories
-        The log-probability of the categories, and that of one as rare as the rarest (m, 2).
+        The log-probability of the categories, and that of one as rare as the rarest (m, 2). Where
+        one is missing on which numbers depend, the log-weight of `likeliest` for the first.
     log_jacobian
         Sum (m,) of the logarithms of the observed numbers' slopes.
     units
         Shift and ratio of each number (m, d, 2): a value is the shift plus the ratio times the one
         here.
     slots
-        The slots of the categories (m, c).
+        The slots of the categories (m, c); units are those of the likeliest where one is missing.
     """
 
     rows: FloatArray
@@ -74,7 +77,7 @@ class CategoricalRows(NamedTuple):
 
     @property
     def log_probability(self) -> FloatArray:
-        """The log-probability (m,) of the categories."""
+        """The log-probability (m,) of the categories, or their log-weight."""
         return self.of_categories[:, 0]
 
 
@@ -123,29 +126,50 @@ class Categories:
         """Number of the columns that are categories."""
         return len(self.parent)
 
-    def take(self, rows: FloatArray) -> CategoricalRows:
+    def take(self, rows: FloatArray, density: LogDensity | None = None) -> CategoricalRows:
         """Return the next rows (m, d + c), with numbers as they would be with average categories.
 
-        They are learned at the next boundary.
+        They are learned at the next boundary. A ``density`` of such numbers makes sums over missing
+        categories exact; without one, levels and spreads tell how likely their values are.
         """
         self.alone = rows.shape[1] == self.c
         self._pending.append(rows)
-        return self.average(rows)
+        return self.average(rows, density)
 
-    def average(self, rows: FloatArray) -> CategoricalRows:
+    def average(self, rows: FloatArray, density: LogDensity | None = None) -> CategoricalRows:
         """Return rows (m, d + c) as ``take`` would return them now."""
         X, slots = self.numbers(rows), self._told[self.values.slots(self._codes(rows))]
         if self._effects.n_fields != X.shape[1]:
             self._effects = Effects(self.values.field, X.shape[1])
-        units = self._effects.units(slots)
-        slopes = np.where(np.isnan(X), 0.0, -np.log(units[..., 1]))
-        learned = (X - units[..., 0]) / units[..., 1]
         # rounding may bring a probability above 1
         log_probability = np.minimum(row_sums(self.log_probability(slots)), 0.0)
-        of_categories = [log_probability, self._log_rarity(slots)]
-        return CategoricalRows(
-            learned, np.column_stack(of_categories), row_sums(slopes), units, slots
-        )
+        filled = slots
+        if (slots == MISSING).any():
+            filled, log_probability = self._filled(X, slots, log_probability, density)
+        own = self.in_units(X, filled)
+        of_categories = np.column_stack([log_probability, self._log_rarity(slots)])
+        return CategoricalRows(own.rows, of_categories, own.log_jacobian, own.units, slots)
+
+    def in_units(self, X: FloatArray, slots: IntArray) -> InUnits:
+        """Return numbers (m, d) of records with slots (m, c) as with average categories."""
+        units = self._effects.units(slots)
+        slopes = np.where(np.isnan(X), 0.0, -np.log(units[..., 1]))
+        return InUnits((X - units[..., 0]) / units[..., 1], row_sums(slopes), units)
+
+    def _filled(
+        self, X: FloatArray, slots: IntArray, log_weight: FloatArray, density: LogDensity | None
+    ) -> tuple[IntArray, FloatArray]:
+        """Return slots (m, c) and log-weights (m,) with the `likeliest` values where it matters."""
+        needed = (slots == MISSING) & self._effects.depend(~np.isnan(X), self.c)
+        filled, log_weight = slots.copy(), log_weight.copy()
+        strongest = dict.fromkeys(self._effects.parents.ravel().tolist())
+        for which in np.unique(needed[needed.any(axis=1)], axis=0):
+            alike = np.flatnonzero((needed == which).all(axis=1))
+            fields = [f for f in strongest if f != NONE and which[f]]
+            n_pieces = len(alike) * MOST * (X.shape[1] + self.c) // VALUES_AT_ONCE + 1
+            for at in np.array_split(alike, min(n_pieces, len(alike))):
+                filled[at], log_weight[at] = likeliest(self, slots[at], X[at], fields, density)
+        return filled, log_weight
 
     def of_unknown(self, rows: FloatArray) -> FloatArray:
         """Return numbers (m, d) as ``take`` returns them in the fields' units.
@@ -195,23 +219,31 @@ class Categories:
 
         In the order of ``slots_of(f)``.
         """
-        rows = self._with_each(slots, f)
+        rows = self.with_each(slots, f)
         joint = row_sums(self.log_probability(rows)).reshape(len(slots), len(self.slots_of(f)))
         return np.asarray(log_softmax(joint, axis=1))
 
     def log_density(self, slots: IntArray, X: FloatArray, f: int) -> FloatArray:
         """Return the log-density (k, v) of the numbers (k, d) given each value of a field.
 
-        And the other slots (k, c), as independent Gaussians. In the order of ``slots_of(f)``.
+        And the other slots (k, c), as `gaussian`. In the order of ``slots_of(f)``.
         """
-        of, v = self._effects, len(self.slots_of(f))
-        shift, ratio = np.moveaxis(of.units(self._with_each(slots, f)), -1, 0)
-        deviation = ratio * np.maximum(of.spread, TINY)
-        z = (np.repeat(X, v, axis=0) - shift - ratio * of.centre) / deviation
-        found = -0.5 * np.minimum(z * z, LARGEST_SQUARE) - np.log(deviation)
-        return row_sums(np.nan_to_num(found)).reshape(len(X), v)
+        v = len(self.slots_of(f))
+        return self.gaussian(self.with_each(slots, f), np.repeat(X, v, axis=0)).reshape(-1, v)
 
-    def _with_each(self, slots: IntArray, f: int) -> IntArray:
+    def gaussian(self, slots: IntArray, X: FloatArray) -> FloatArray:
+        """Return log-density (m,) of numbers (m, d) given slots (m, c), as independent Gaussians.
+
+        But for a constant.
+        """
+        of = self._effects
+        shift, ratio = np.moveaxis(of.units(slots), -1, 0)
+        deviation = ratio * np.maximum(of.spread, TINY)
+        z = (X - shift - ratio * of.centre) / deviation
+        z = np.clip(z, -LARGEST_DEVIATION, LARGEST_DEVIATION)
+        return row_sums(np.nan_to_num(-0.5 * z * z - np.log(deviation)))
+
+    def with_each(self, slots: IntArray, f: int) -> IntArray:
         """Return slots (k, c) with each value of a field (k * v, c)."""
         of = self.slots_of(f)
         rows = np.repeat(slots, len(of), axis=0)

@@ -238,7 +238,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         spread = numbers = learned = state.transforms.spread(rows, state.n_records)
         beside = np.zeros((len(rows), 2))
         if state.categories is not None:
-            categorical = state.categories.take(spread)
+            categorical = state.categories.take(spread, state.density_of_numbers())
             numbers, learned = state.numbers(spread), categorical.rows
             beside = categorical.of_categories
         if state.entities is not None:

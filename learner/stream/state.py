@@ -9,6 +9,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
+from faust_oslrau.learner.categories.missing import LogDensity
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.history.layer import History
@@ -210,6 +211,16 @@ class ScorerState:
     def n_categories(self) -> int:
         """Columns of the stream that are categories."""
         return 0 if self.categories is None else self.categories.c
+
+    def density_of_numbers(self) -> LogDensity | None:
+        """Return the density of numbers as they would be with average categories.
+
+        None where layers follow whose units change with each record.
+        """
+        history, density = self.history, self.learner.score_samples
+        if self.has_own_units or not self.has_model:
+            return None
+        return density if history is None else lambda X: density(history.beside_unknown_means(X))
 
     def less_season(
         self, rows: FloatArray, times: IntArray, beside: FloatArray | None = None

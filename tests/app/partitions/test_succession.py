@@ -156,6 +156,23 @@ async def test_a_field_that_no_record_has_is_named_before_it_is_too_late(tmp_pat
     assert left == TAKES_OVER_AFTER
 
 
+async def test_what_a_successor_waits_for_is_told_once(tmp_path, broker, caplog, monkeypatch):
+    caplog.set_level("INFO")
+    lacks = {"days": 2, "entities": 30}
+    module = "faust_oslrau.app.pipeline.succession"
+    monkeypatch.setattr(f"{module}.Successor._lacks", lambda successor, former: lacks)
+    await begin(tmp_path, broker)
+    async with worker(tmp_path, broker, changed()) as after:
+        partition = await after.first_read(5000)
+        assert partition.successor_awaits == {"records": partition.successor.records_left}
+        assert "still to come" not in caplog.text
+        for most in (TAKES_OVER_AFTER - 4500, None):
+            await after.read(FIRST, most)
+    assert caplog.text.count("still to come are 2 days, 30 entities") == 1
+    assert partition.successor_awaits == lacks
+    assert broker.scores[FIRST] == old_scores(len(LOG))
+
+
 async def test_with_the_old_settings_again_the_model_stays(tmp_path, broker):
     for settings in (OLD, changed(), OLD):
         async with worker(tmp_path, broker, settings) as current:

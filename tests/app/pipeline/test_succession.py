@@ -51,7 +51,9 @@ ENOUGH = -(-TAKES_OVER_AFTER // BLOCK)
 
 def test_without_seasons_and_entities_the_records_are_enough():
     both = Both(OLD)
-    assert not both.read(ENOUGH - 1) and both.read(1)
+    assert not both.read(ENOUGH - 1)
+    assert both.successor.awaits(both.former) == {"records": both.successor.records_left}
+    assert both.read(1) and both.successor.awaits(both.former) == {}
 
 
 def test_with_seasons_as_many_days_have_to_be_learned_as_are_known():
@@ -59,6 +61,8 @@ def test_with_seasons_as_many_days_have_to_be_learned_as_are_known():
     days = both.former.known.days
     assert days == 10
     assert not both.read(ENOUGH) and both.successor.records_left == 0
+    learned = both.successor.pipeline.known.days
+    assert both.successor.awaits(both.former) == {"days": both.former.known.days - 2 * learned}
     while not both.read(1):
         assert both.successor.pipeline.known.days <= days
     assert days <= both.successor.pipeline.known.days <= days + 1  # it began within a day
@@ -74,6 +78,7 @@ def test_most_entities_that_are_known_have_to_come_again(monkeypatch):
     old = replace(OLD, entity="of")
     both = Both(old, 300)
     assert not both.read(ENOUGH, 260)
+    assert both.successor.awaits(both.former) == {"entities": 10}
     monkeypatch.setattr("faust_oslrau.app.pipeline.succession.MOST_RECORDS", (ENOUGH + 2) * BLOCK)
     assert not both.read(1, 260) and both.read(1, 260)  # it waits no longer
     assert Both(old, 300).read(ENOUGH, 280)
