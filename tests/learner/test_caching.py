@@ -88,9 +88,7 @@ def test_another_processor_compiles_its_own(package, tmp_path):
 @pytest.mark.parametrize(
     ("edited", "compiled"), [("network/layout.py", ["padded"]), ("compile.py", [])]
 )
-def test_an_edit_drops_all_kernels_unless_none_can_depend_on_it(
-    package, tmp_path, edited, compiled
-):
+def test_an_edit_drops_all_kernels_unless_none_depends_on_it(package, tmp_path, edited, compiled):
     assert _run(tmp_path, tmp_path / "own", OTHER) == "32 ['padded']"
     with (package / edited).open("a") as source:
         source.write("# edited\n")

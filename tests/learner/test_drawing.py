@@ -18,16 +18,12 @@ def model(request):
     return OSLRAU(min_count=20, mixtures=request.param).partial_fit(rows, batch_size=100)
 
 
-def test_the_graph_has_every_node_and_edge(model):
+def test_the_graph_has_every_node_and_edge_and_scopes_are_complete_and_decomposable(model):
     graph = model.to_networkx(NAMES)
     assert (graph.number_of_nodes(), graph.number_of_edges()) == (model.n_nodes_, model.n_edges_)
     assert networkx.is_arborescence(graph)
     kinds = [kind for _, kind in graph.nodes(data="kind")]
     assert {kind: kinds.count(kind) for kind in model.node_counts_} == model.node_counts_
-
-
-def test_scopes_are_complete_and_decomposable(model):
-    graph = model.to_networkx(NAMES)
     (root,) = [node for node, degree in graph.in_degree() if degree == 0]
     assert graph.nodes[root]["scope"] == NAMES
     for node, data in graph.nodes(data=True):

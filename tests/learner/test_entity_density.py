@@ -138,16 +138,6 @@ def test_a_conditional_density_is_that_of_the_row_over_that_of_the_condition():
     np.testing.assert_allclose(nothing, taught_once().score_samples(rows, keys), atol=1e-6)
 
 
-def test_an_entity_that_gave_way_is_known_by_its_level():
-    density = EntityDensity(max_entities=2, max_former_entities=10)
-    rows = np.repeat([[0.0], [50.0], [100.0], [150.0]], 100, axis=0)
-    rows += np.random.default_rng(0).normal(size=rows.shape)
-    density.partial_fit(rows, np.repeat([0, 1, 2, 3], 100), batch_size=50)
-    assert density.n_entities_ == 2
-    former, unknown = density.score_samples([[0.0], [0.0]], [0, 9])
-    assert former > unknown + 1
-
-
 @pytest.mark.parametrize("m", [1, 2])
 def test_the_first_mini_batch_may_be_short(m):
     density = EntityDensity().partial_fit(ROWS[:m], KEYS[:m]).partial_fit(ROWS[m:99], KEYS[m:99])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from interpreter import needs_compiler
 from naive_habits import Common, NaiveHabits
 from test_entities import machines
 
@@ -151,49 +150,6 @@ def test_what_is_expected_given_other_fields_or_none_follows_from_the_density_th
         alone = density.of(np.array([r])).conditional_quantiles(row[None], levels)
         assert alone[0].tobytes() == mean[r].tobytes()
         assert alone[1][:, 0].tobytes() == np.ascontiguousarray(quantiles[:, r]).tobytes()
-
-
-def kinds_of_machines(seed, n, k, d, missing=0.0):
-    """Records of machines of two kinds, each with correlations of its own."""
-    rng = np.random.default_rng(seed)
-    mixing = np.eye(d) + 0.7 * rng.normal(size=(2, d, d))
-    of = rng.integers(k, size=n)
-    rows = np.einsum("nij,nj->ni", mixing[of % 2], rng.normal(size=(n, d)))
-    rows[rng.random(rows.shape) < missing] = np.nan
-    return [b"machine-%d" % at for at in of], rows
-
-
-@needs_compiler("long streams")
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_the_first_record_of_an_entity_is_described_as_well_as_by_one_model_for_all(missing):
-    rng = np.random.default_rng(7)
-    of = np.sort(rng.choice(2000, 8000)) if missing else rng.choice(2000, 8000)
-    level, scale = 8.0 * rng.normal(size=(2000, 4)), np.exp(1.3 * rng.normal(size=(2000, 4)))
-    rows = level[of] + scale[of] * rng.normal(size=(8000, 4))
-    rows[rng.random(rows.shape) < missing] = np.nan
-    alone = StreamScorer(OSLRAU()).process(rows).log_likelihood
-    keys = [b"%d" % at for at in of]
-    own = StreamScorer(OSLRAU(), max_entities=5000).process(rows, keys).log_likelihood
-    _, first = np.unique(of, return_index=True)
-    first = first[first > 2000]
-    assert len(first) > 300
-    assert own[first].mean() > alone[first].mean() - 0.05
-
-
-@needs_compiler("long streams")
-def test_correlations_that_are_usual_for_other_entities_are_blamed():
-    keys, rows = kinds_of_machines(2, 8000, 40, 4)
-    of_kind = np.array([int(key.removeprefix(b"machine-")) % 2 == 0 for key in keys])
-    covariance = np.cov(rows[of_kind].T)
-    scorer = StreamScorer(OSLRAU(), max_entities=100, alarm_rate=0.01)
-    scorer.process(rows, keys)
-    odd = np.linalg.cholesky(covariance) @ [0.5, 0.5, 0.5, 0.5]
-    given = np.linalg.inv(covariance)
-    odd[2] += 9 / np.sqrt(given[2, 2])
-    block = scorer.process([odd], [b"machine-0"])
-    assert block.is_anomaly[0] and block.blame.order[0, 0] == 2
-    expected = odd[2] - (given @ odd)[2] / given[2, 2]
-    assert block.blame.expected[0, 2] == pytest.approx(expected, abs=2 / np.sqrt(given[2, 2]))
 
 
 def test_more_fields_than_a_covariance_takes_leave_the_network_alone():

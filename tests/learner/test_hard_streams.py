@@ -113,9 +113,7 @@ def test_units_shift_the_scores_and_nothing_else(kind, layers):
 @pytest.mark.parametrize(
     "layers", [{"max_entities": 2}, {"seasons": "UTC"}, {"seasons": "UTC", "max_entities": 2}]
 )
-def test_a_device_that_sends_the_largest_number_for_a_missing_one_stops_nothing(
-    kind, layers, share
-):
+def test_a_device_that_sends_the_largest_number_for_a_missing_stops_nothing(kind, layers, share):
     rows, rng = 2.0 * Z[:3000], np.random.default_rng(72)
     rows[rng.random(len(rows)) < share, 0] = np.finfo(np.float64).max
     entity = ["a", "b"] * (len(rows) // 2) if "max_entities" in layers else None

@@ -18,9 +18,7 @@ def run(rows=X, **parameters):
     ("batch_size", "expected"),
     [(256, [16, 48, 112, 240, 496, 752, 1008, 1264]), (40, [16, 48, *range(88, 1500, 40)])],
 )
-def test_learning_happens_after_growing_batches_and_then_after_each_of_the_full_size(
-    batch_size, expected
-):
+def test_learning_happens_after_growing_batches_and_then_after_each_full_one(batch_size, expected):
     _, block = run(batch_size=batch_size)
     boundaries = np.flatnonzero(np.diff(block.n_learned)) + 1
     assert boundaries.tolist() == expected
