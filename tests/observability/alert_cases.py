@@ -10,7 +10,7 @@ _OF_WORKERS = {
 MINUTES = 130
 
 # A thousand scored records a second: values of a minute each, until minute 130.
-_STEADY, _NONE = f"0+60000x{MINUTES}", f"0+0x{MINUTES}"
+_STEADY = f"0+60000x{MINUTES}"
 
 
 def _series(name, values, /, **labels):
