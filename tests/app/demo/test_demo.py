@@ -66,9 +66,7 @@ def start() -> Iterator[Callable[..., Demo]]:
 
 
 @pytest.mark.real_kafka
-def test_every_record_is_accounted_for_on_a_real_kafka_without_entities(
-    start: Callable[..., Demo], kafka: KafkaBroker
-) -> None:
+def test_every_record_is_accounted_for(start: Callable[..., Demo], kafka: KafkaBroker) -> None:
     machines = ("--machines", "9", "--no-entities")
     broker = ("--broker", kafka.bootstrap_servers)
     code, summary, lines = start("--seconds", "4", "--rate", "500", *machines, *broker).end()

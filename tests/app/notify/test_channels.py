@@ -76,7 +76,7 @@ async def test_a_redirect_is_told_and_tried_again(opened, caplog):
 
 @pytest.mark.parametrize("channel", [Alertmanager, partial(Webhook, template=None)])
 @pytest.mark.parametrize("rest", ["/token-9f2", "?token-9f2"])
-async def test_the_user_name_and_password_of_an_address_log_in_and_are_not_logged(
+async def test_user_and_password_of_an_address_log_in_and_are_not_logged(
     channel, rest, opened, caplog
 ):
     server = PostServer(503, 200)

@@ -83,14 +83,6 @@ def test_an_incident_is_ended_by_the_next_one_of_its_entity():
     assert last is not None and states(notices, last) == [CLOSED]
 
 
-def test_a_title_counts_the_other_incidents():
-    notices = Notices(Settings())
-    for name in (1, 2, 3):
-        notices.add(incident(name, OPENED))
-    (notice,) = notices.open
-    assert notice.title.endswith("± 0.28, and 2 more incidents")
-
-
 def test_a_category_to_blame_has_its_probability():
     found = incident(1, OPENED).message
     found.contributions = [
