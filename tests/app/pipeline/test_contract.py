@@ -123,15 +123,11 @@ def test_the_records_have_something_for_each_kind_of_message():
 
 
 ALONE = {
-    "plain": {},
-    "transforms": {"transforms": {1: "log"}},
-    "history": {"history": ("10", "90m")},
-    "seasons": {"seasons": "Europe/Berlin"},
-    "entities by key": {"max_entities": 4},
-    "entities by field": {"max_entities": 4},
-    "times by field": {"seasons": "UTC"},
+    "plain": {}, "transforms": {"transforms": {1: "log"}}, "history": {"history": ("10", "90m")},
+    "seasons": {"seasons": "Europe/Berlin"}, "entities by key": {"max_entities": 4},
+    "entities by field": {"max_entities": 4}, "times by field": {"seasons": "UTC"},
     "forecasts": {"history": ("10",), "forecasting": True},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ALONE)

@@ -32,16 +32,6 @@ def test_an_anomaly_tells_the_forecast_of_its_score():
     assert anomaly["forecast"] == values(block.scores)[350]["forecast"]
 
 
-def test_nothing_else_in_messages_and_snapshots_changes():
-    plain, telling = (PartitionPipeline("features", 0, each) for each in (PLAIN, SETTINGS))
-    without, told = values(plain.process(RECORDS).scores), telling.process(RECORDS).scores
-    assert [score | {"forecast": None} for score in values(told)] == [
-        score | {"forecast": None} for score in without
-    ]
-    assert all("forecast" not in score for score in without)
-    assert plain.snapshot(0, N).to_bytes() == telling.snapshot(0, N).to_bytes()
-
-
 def test_the_setting_may_change_at_any_restart():
     whole = PartitionPipeline("features", 0, SETTINGS).process(RECORDS).scores
     pipeline = PartitionPipeline("features", 0, PLAIN)

@@ -101,13 +101,6 @@ def test_rejected_records_move_no_score():
     assert scores(with_noise) == scores(without)
 
 
-def test_chosen_fields_are_known_from_the_start():
-    pipeline = PartitionPipeline("features", 2, Settings(features=("c", "a")))
-    assert pipeline.fields == ("c", "a") and pipeline.scorer is None
-    pipeline.process(RECORDS[:3])
-    assert pipeline.scorer.n_records == 3
-
-
 def test_gaps_in_the_log_are_taken_and_steps_back_are_not():
     pipeline = PartitionPipeline("features", 2, SETTINGS)
     pipeline.process([RECORDS[0], RECORDS[5]])
