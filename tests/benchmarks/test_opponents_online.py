@@ -8,6 +8,7 @@ from scipy.stats import multivariate_normal, norm
 from benchmarks.datasets import Setting
 from benchmarks.opponents.expectation_maximisation import OnlineEM
 from benchmarks.opponents.moment_matching import MomentMatching
+from benchmarks.opponents.multi_aspect import Counts
 from benchmarks.opponents.online import OnePass
 from benchmarks.opponents.structure import TreeDensity, mixture_tree, random_tree
 
@@ -88,3 +89,14 @@ def test_every_learner_comes_near_the_entropy_of_a_gaussian_on_every_structure(l
     best = multivariate_normal([5.0, 0.0], np.diag([1.0, 9.0])).logpdf(fresh).mean()
     density = OnePass(lambda first: learner(*structure(first)))(FOLDS, SETTING)
     assert best - 0.3 < density.score_samples(fresh).mean() < best + 1e-3
+
+
+def test_mstreams_statistic_is_that_of_its_paper():
+    counts, ticks = Counts(), 5
+    for _ in range(9):
+        counts.score(np.zeros(2, np.int64), 1)
+    counts.fade()
+    found = counts.score(np.zeros(2, np.int64), ticks)
+    current, total = 0.6 * 9 + 1, 10
+    expected = (current - total / ticks) ** 2 * ticks**2 / (total * (ticks - 1))
+    assert found == pytest.approx(expected)
