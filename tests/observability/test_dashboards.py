@@ -97,9 +97,8 @@ def test_an_expression_parses(expression):
 )  # fmt: skip
 def test_panels_that_a_setting_brings_data_name_it_while_they_have_none(needed):
     (model,) = (load(path) for path in DASHBOARDS if path.stem == "model")
-    said = [
-        panel.get("fieldConfig", {}).get("defaults", {}).get("noValue") for panel in panels(model)
-    ]
+    shown = [panel.get("fieldConfig", {}).get("defaults", {}) for panel in panels(model)]
+    said = [each.get("noValue") for each in shown]
     assert f"no data without {needed}" in said
 
 

@@ -177,9 +177,8 @@ def test_a_copy_of_the_rules_has_other_addresses_and_is_the_same_else(tool, tmp_
     copy = tmp_path / "rules.yml"
     copy.write_text(build.rules(wiki, grafana))
     subprocess.run([tool("promtool"), "check", "rules", copy], check=True)
-    told = {
-        rule["alert"]: rule["annotations"] for rule in rules(copy.read_text()) if "alert" in rule
-    }
+    found = rules(copy.read_text())
+    told = {rule["alert"]: rule["annotations"] for rule in found if "alert" in rule}
     assert told["OslrauNoWorker"]["runbook_url"] == f"{wiki}#oslraunoworker"
     assert told["OslrauNoWorker"]["dashboard_url"] == f"{grafana}/d/oslrau-pipeline"
     back = copy.read_text().replace(wiki, "docs/runbooks.md").replace(grafana, build.GRAFANA)
