@@ -55,9 +55,8 @@ def assert_same_moments(network, record, naive):
     mean = network.stats[block : block + k]
     matrix = network.stats[block + 2 * k : block + 2 * k + k * k].reshape(k, k)
     np.testing.assert_allclose(mean, [naive.moments.mean[v] for v in scope], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(
-        np.triu(matrix), np.triu(naive.moments.matrix(scope)), rtol=1e-7, atol=1e-9
-    )
+    expected = np.triu(naive.moments.matrix(scope))
+    np.testing.assert_allclose(np.triu(matrix), expected, rtol=1e-7, atol=1e-9)
     for a, v in enumerate(scope):
         assert same(network.stats[block + k + a], naive.moments.seen[v, v])
         for b in range(a):
@@ -76,9 +75,8 @@ def assert_learns_the_same(fast, slow, X, batch_size, X_test):
         assert_same_network(fast.network_, fast.network_.root, slow.root)
         assert fast.structure_changes_ == {kind: slow.events[kind] for kind in CHANGES}
         assert fast.n_nodes_ == slow.n_nodes()
-    np.testing.assert_allclose(
-        fast.score_samples(X_test), slow.score_samples(X_test), rtol=1e-7, atol=1e-7
-    )
+    found, expected = fast.score_samples(X_test), slow.score_samples(X_test)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
 def lower_budget(fast, slow, max_nodes):

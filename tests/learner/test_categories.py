@@ -204,9 +204,8 @@ def test_alarms_come_at_their_rate_in_categories_and_numbers():
 
 def test_of_categories_nothing_is_forecast():
     forecast = StreamScorer(OSLRAU(), n_categories=2, forecasting=True).process(requests()).forecast
-    assert (
-        np.isfinite(forecast.expected[16:, :2]).all() and np.isnan(forecast.expected[:, 2:]).all()
-    )
+    assert np.isfinite(forecast.expected[16:, :2]).all()
+    assert np.isnan(forecast.expected[:, 2:]).all()
 
 
 def test_a_missing_category_says_nothing():
@@ -268,6 +267,5 @@ def test_a_record_whose_numbers_are_all_missing_has_the_likelihood_of_its_catego
     scorer.process(rows[:4992])
     block = scorer.process(rows[4992:])
     layer = learned(rows[:4992], 2)  # boundaries differ, counts do not
-    assert block.log_likelihood[8] == pytest.approx(
-        layer.take(rows[[5000]]).log_probability[0], abs=0.05
-    )
+    expected = layer.take(rows[[5000]]).log_probability[0]
+    assert block.log_likelihood[8] == pytest.approx(expected, abs=0.05)

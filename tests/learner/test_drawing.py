@@ -70,9 +70,8 @@ def test_the_outline_has_every_node_below_its_parent(model):
         children = [c for c, parent in enumerate(outline["parent"]) if parent == i]
         if not children and kind == "sum":  # over leaves that have another parent
             shared = outline["leaves"][i]
-            assert {(kinds[j], *outline["scope"][j]) for j in shared} == {
-                ("leaf", *outline["scope"][i])
-            }
+            found = {(kinds[j], *outline["scope"][j]) for j in shared}
+            assert found == {("leaf", *outline["scope"][i])}
             assert 0.8 < sum(outline["shares"][i]) < 1.01
             continue
         weights = [outline["weight"][c] for c in children]
@@ -95,10 +94,10 @@ def test_the_outline_gives_leaves_in_the_units_of_their_fields():
     assert ab == round(100 * np.corrcoef(X.T)[0, 1]) and abs(ac) < 10 and abs(bc) < 10
     leaves = [i for i, kind in enumerate(outline["kind"]) if kind == "leaf"]
     assert all(len(outline["mean"][i]) == len(outline["deviation"][i]) == 1 for i in leaves)
-    assert {outline["kind"][i] for i, mean in enumerate(outline["mean"]) if mean is None} <= {
-        "sum",
-        "product",
-    }
+    without = [
+        kind for kind, mean in zip(outline["kind"], outline["mean"], strict=True) if mean is None
+    ]
+    assert set(without) <= {"sum", "product"}
 
 
 @needs_compiler("a long stream")

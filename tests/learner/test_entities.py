@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_entities import NaiveLevels
-from scipy import stats
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.entities import levels, population
-from faust_oslrau.learner.entities.levels import from_gaussian, to_gaussian
+from faust_oslrau.learner.entities.levels import to_gaussian
 from faust_oslrau.learner.entities.roster import FormerEntities, Roster
 
 
@@ -63,21 +62,6 @@ def test_predictions_are_those_of_the_oracle():
             if not np.isnan(rows[r, v])
         )
         assert jacobian[r] == pytest.approx(total, rel=1e-12, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("freedom", "error"), [(0.5, 0.65), (2.0, 0.12), (10.0, 0.02), (300.0, 0.01)]
-)
-def test_values_of_students_t_become_gaussian(freedom, error):
-    z = stats.t(freedom).ppf([0.001, 0.01, 0.1, 0.3, 0.6, 0.9, 0.999])
-    exact = stats.norm.ppf(stats.t(freedom).cdf(z))
-    found = [to_gaussian(value, freedom) for value in z]
-    np.testing.assert_allclose([u for u, _ in found], exact, atol=error)
-    for value, (u, slope) in zip(z, found, strict=True):
-        step = 1e-6 * max(abs(value), 1.0)
-        rise = to_gaussian(value + step, freedom)[0] - to_gaussian(value - step, freedom)[0]
-        assert np.exp(slope) == pytest.approx(rise / (2 * step), rel=1e-5)
-        assert from_gaussian(u, freedom) == pytest.approx((value, slope), rel=1e-9)
 
 
 def test_a_record_is_scored_before_its_entity_and_the_network_know_it():

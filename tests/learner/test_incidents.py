@@ -268,9 +268,8 @@ def faulty(seed=3, n=3000, d=3):
 
 
 def scorer(**parameters):
-    return StreamScorer(
-        OSLRAU(), incidents=IncidentParameters(**parameters), transforms={2: "asinh"}
-    )
+    incidents = IncidentParameters(**parameters)
+    return StreamScorer(OSLRAU(), incidents=incidents, transforms={2: "asinh"})
 
 
 WHOLE = faulty()

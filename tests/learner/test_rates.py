@@ -1,12 +1,10 @@
 """Rates: windows with far more or far fewer records than usual."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from faust_oslrau.learner.rates.evidence import ENOUGH, FACTORS, LONGEST_SECONDS, Evidence
+from faust_oslrau.learner.rates.evidence import LONGEST_SECONDS, Evidence
 from faust_oslrau.learner.rates.filters import Filters
 from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.clock import Clock
@@ -32,11 +30,8 @@ def follow(times, who=None, rates=None):
     if who is not None:
         fresh[np.unique(who, return_index=True)[1]] = True
         keys = [None if entity < 0 else b"e%d" % entity for entity in who]
-    return rates.take(partition_time(times), fresh, keys), rates
-
-
-def partition_time(times):
-    return Clock().take(np.column_stack([np.arange(len(times))] * 2 + [times]))[1:, 1]
+    places = np.column_stack([np.arange(m)] * 2 + [times])
+    return rates.take(Clock().take(places)[1:, 1], fresh, keys), rates
 
 
 def mean_of(predicted):
@@ -194,18 +189,3 @@ def test_a_loss_is_told_within_two_windows_however_many_records_they_bring(rate,
         told += evidence.add(records, predicted, window, np.ones(1, np.bool_))
         filters.learn(records, predicted, window / 60, evidence.changed == 0)
     assert [found.begins for found in told] == [True]
-
-
-def test_evidence_is_the_sum_of_log_likelihood_ratios():
-    filters = learned(np.random.default_rng(15).poisson(50.0, 1000))
-    predicted, evidence = filters.predict(3.0), Evidence(60.0)
-    evidence.reserve(1)
-    records, which = np.array([20.0]), np.ones(1, np.bool_)
-    logs = predicted.log_probabilities(records, np.array([1.0, *FACTORS]))[0]
-    told = logs[1:] - logs[0]
-    windows = math.ceil(ENOUGH / told.max())
-    for window in range(windows):
-        found = evidence.add(records, predicted, window, which)
-        assert bool(found) == (window == windows - 1)
-    assert found[0] == (0, True, False, 0)
-    assert evidence.changed.tolist() == [1]

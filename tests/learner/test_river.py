@@ -58,9 +58,8 @@ def test_scores_are_minus_the_log_density_after_mini_batches_that_double():
     assert scores[:16] == [0.0] * 16
     for start, stop, next_stop in [(0, 16, 48), (16, 48, 112), (48, 112, 176), (112, 176, 200)]:
         model.partial_fit(X[start:stop])
-        np.testing.assert_array_equal(
-            scores[stop:next_stop], -model.score_samples(X[stop:next_stop])
-        )
+        found = scores[stop:next_stop]
+        np.testing.assert_array_equal(found, -model.score_samples(X[stop:next_stop]))
 
 
 def test_absent_none_and_nan_are_missing_and_unknown_fields_left_out():

@@ -7,13 +7,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 from interpreter import needs_compiler
-from naive_seasons import NaiveDays, less_days, local, shape
+from naive_seasons import NaiveDays, local
 from streams import blame_of
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.seasons.calendar import Calendar
 from faust_oslrau.learner.seasons.days import Days
-from faust_oslrau.learner.seasons.shapes import find_shape, without_days
 from faust_oslrau.learner.state import unpack
 
 DAY = 86_400_000
@@ -215,17 +214,3 @@ def test_means_of_quarters_and_deviations_of_hours_are_those_of_the_oracle():
         found = [[[find(date, at, v) for v in range(2)] for at in range(n)]
                  for date in expected]  # fmt: skip
         np.testing.assert_allclose(getattr(days, name), found, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("groups", [1, 3])
-def test_shapes_are_those_of_the_oracle(groups):
-    rng = np.random.default_rng(21)
-    group = np.arange(15) % groups
-    hours = rng.uniform(-1, 1, size=(15, 24)) + rng.uniform(-1, 1, size=(groups, 24))[group]
-    hours[0, :7] = hours[4, 3] = np.nan
-    found = find_shape(
-        hours[..., None], group, np.arange(15), np.ones(1), 5, np.zeros(1, bool), np.zeros(1)
-    ).values
-    for (g, hour), value in shape(hours.tolist(), group.tolist()).items():
-        assert found[g, hour, 0] == pytest.approx(value)
-    np.testing.assert_allclose(without_days(hours[..., None])[..., 0], less_days(hours.tolist()))

@@ -83,9 +83,8 @@ def test_a_chain_of_sums_is_refused_before_it_is_built(monkeypatch):
 
 
 def test_the_state_of_an_older_version_is_read_and_learns_further():
-    model = OSLRAU.from_bytes(
-        Path(__file__).with_name("golden").joinpath("format-1.bin").read_bytes()
-    )
+    golden = Path(__file__).with_name("golden") / "format-1.bin"
+    model = OSLRAU.from_bytes(golden.read_bytes())
     rows = [[-0.69, -2.05, -6.28], [2.57, -1.57, -4.74], [1.34, np.nan, -5.91]]
     assert (model.n_records_, model.memory, model.max_nodes) == (400, 2000.0, 150)
     assert model.node_counts_ == {"sum": 1, "product": 23, "leaf": 57, "multivariate_leaf": 6}
