@@ -72,13 +72,10 @@ def _kernels(folder: Path) -> list[str]:
     return [file.name for file in folder.rglob("*.nbc")]
 
 
-def test_kernels_of_the_package_are_not_compiled_again(package, tmp_path):
+def test_the_packages_kernels_are_used_or_another_processor_compiles_its_own(package, tmp_path):
+    before = _kernels(package)
     assert _run(tmp_path, tmp_path / "own", LEVEL) == "32 []"
     assert _kernels(tmp_path / "own") == []
-
-
-def test_another_processor_compiles_its_own(package, tmp_path):
-    before = _kernels(package)
     assert _run(tmp_path, tmp_path / "own", OTHER) == "32 ['padded']"
     assert _run(tmp_path, tmp_path / "own", OTHER) == "32 []"
     assert len(_kernels(tmp_path / "own")) == 1

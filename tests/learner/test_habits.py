@@ -76,23 +76,13 @@ def mixture_of(weight, mean, lower):
     return mixture
 
 
-def mixed_with_oracle():
-    """Return rows, what was mixed of them, the oracle, and the network's densities."""
+def test_the_mixed_density_is_that_of_the_oracle_and_the_mass_further_out_about_its_own():
     common, rows = shared(1), rows_of(2, 60)
     rows[20] = [np.nan, 0.5, np.nan]
-    return rows, mixed(rows, common)[0], NaiveHabits(common), Standard().score_samples(rows)
-
-
-def test_the_mixed_density_is_that_of_the_oracle():
-    rows, found, naive, network = mixed_with_oracle()
-    for row, log_density, of_network in zip(rows, found.log_density, network, strict=True):
+    found, naive, network = mixed(rows, common)[0], NaiveHabits(common), Standard()
+    of_rows = zip(rows, found.log_density, found.log_mass, network.score_samples(rows), strict=True)
+    for row, log_density, mass, of_network in of_rows:
         assert log_density == pytest.approx(naive.log_density(row, of_network), rel=1e-4, abs=1e-4)
-        naive.learn(row, of_network)
-
-
-def test_the_mass_further_out_is_about_that_of_the_oracle():
-    rows, found, naive, network = mixed_with_oracle()
-    for row, mass, of_network in zip(rows, found.log_mass, network, strict=True):
         expected = naive.log_mass(row)
         if expected > -20.0:  # beyond, the order counts, and the approximations differ
             assert mass == pytest.approx(expected, rel=0.1, abs=0.2)

@@ -169,10 +169,6 @@ def test_scorers_of_other_settings_are_refused(parameters, message):
     rows = np.abs(rows_of(1, 100))
     with pytest.raises(InvalidInputError, match=message):
         merge_scorers([scorer_of(rows), scorer_of(rows, **parameters)])
-
-
-def test_scorers_without_a_model_are_refused():
-    rows = rows_of(1, 100)
     for scorers in ([], [scorer_of(rows), scorer_of(rows[:10])]):
         with pytest.raises(InvalidInputError, match="expected some that have learned records"):
             merge_scorers(scorers)
