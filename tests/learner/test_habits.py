@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from naive_habits import Common, NaiveHabits
+from scipy.stats import norm, t
 from test_entities import machines
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
@@ -11,6 +12,7 @@ from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.entities import habit_kernels
 from faust_oslrau.learner.entities.habits import Habits, Mixed
+from faust_oslrau.learner.entities.student import NODES, fill_nodes
 from faust_oslrau.learner.scoring.tails import log_mass
 from faust_oslrau.learner.state import unpack
 
@@ -140,6 +142,16 @@ def test_what_is_expected_given_other_fields_or_none_follows_from_the_density_th
         alone = density.of(np.array([r])).conditional_quantiles(row[None], levels)
         assert alone[0].tobytes() == mean[r].tobytes()
         assert alone[1][:, 0].tobytes() == np.ascontiguousarray(quantiles[:, r]).tobytes()
+
+
+@pytest.mark.parametrize("freedom", [5.0, 6.3, 12.0, 100.0, 1e5])
+def test_gaussians_of_gamma_distributed_precisions_make_a_students_t(freedom):
+    nodes = np.empty((2, NODES))
+    fill_nodes(freedom, nodes)
+    for level in (0.01, 0.3, 0.99):
+        x = t.ppf(level, freedom)
+        error = nodes[0] @ norm.cdf(x / nodes[1]) - level
+        assert error / t.pdf(x, freedom) == pytest.approx(0.0, abs=3e-5)
 
 
 def test_more_fields_than_a_covariance_takes_leave_the_network_alone():
