@@ -36,16 +36,13 @@ def test_the_graph_has_every_node_and_edge_and_scopes_are_complete_and_decomposa
             assert sorted(name for scope in scopes for name in scope) == sorted(data["scope"])
 
 
-def test_dot_names_fields_in_their_units(model):
+def test_dot_names_fields_in_their_units_and_refuses_too_few_names(model):
     dot = model.to_dot(NAMES)
     assert dot.startswith("digraph") and dot.count("->") == model.n_edges_
     assert dot.count("shape=") == model.n_nodes_
     assert 'odd \\"name\\" =' in dot
     speeds = [float(part.split("\\n")[0].split('"')[0]) for part in dot.split("speed = ")[1:]]
     assert 2000 < np.median(speeds) < 8000
-
-
-def test_too_few_names_are_refused(model):
     with pytest.raises(InvalidInputError, match="expected 4 of them, got 1"):
         model.to_dot(["a"])
 

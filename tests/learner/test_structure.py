@@ -36,15 +36,11 @@ def assert_counts_that_add_up(network, forgetting):
 
 @settings(max_examples=examples(40))
 @given(
-    seed=st.integers(0, 10_000),
-    d=st.integers(1, 5),
-    batch_size=st.sampled_from([1, 8, 64]),
-    missing=st.sampled_from([0.0, 0.2]),
-    background=st.booleans(),
-    max_nodes=st.sampled_from([15, 60, 2_000]),
-    max_leaf_vars=st.sampled_from([0, 2, 16]),
-    memory=st.sampled_from([None, 200.0]),
-)
+    seed=st.integers(0, 10_000), d=st.integers(1, 5),
+    batch_size=st.sampled_from([1, 8, 64]), missing=st.sampled_from([0.0, 0.2]),
+    background=st.booleans(), max_nodes=st.sampled_from([15, 60, 2_000]),
+    max_leaf_vars=st.sampled_from([0, 2, 16]), memory=st.sampled_from([None, 200.0]),
+)  # fmt: skip
 def test_every_network_on_the_way_is_valid(seed, d, batch_size, missing, **options):
     model, before = OSLRAU(min_count=8, **options), None
     for batch in np.array_split(clusters(seed, 384, d, missing), 384 // batch_size):

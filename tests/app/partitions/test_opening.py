@@ -170,8 +170,7 @@ class _Parked:
         self.worker = MemoryWorker(folder, MemoryBroker(_LOG))
 
     async def __aenter__(self):
-        (self.partition,) = await self.worker.assign(FIRST)
-        await self.worker.read(FIRST, 100)
+        self.partition = await self.worker.first_read(100)
         await self.worker.assignment.revoked(60)
         await self.worker.store.discard(FIRST)
         return self
