@@ -99,13 +99,13 @@ _STOPPED = [_records("scored", "0+60000x90 5400000x40"), _records("rejected", "0
 _OF_ONE_SERIES = {
     "OslrauWorkerDown": ("up", "1x90 0x40", "1x119 0x10"),
     "OslrauNoWorker": ("up", "1x90", "1x119 _x10"),
-    "OslrauWorkerRestarts": ("process_start_time_seconds", "1000x90 2000+180x39", "1000x90 2000x40"),
+    "OslrauWorkerRestarts": (
+        "process_start_time_seconds", "1000x90 2000+180x39", "1000x90 2000x40"
+    ),
     "OslrauBrokerAway": ("oslrau_broker_silent_seconds", "1x118 40+60x12", "1x110 25x20"),
     "OslrauRebalancing": ("oslrau_rebalances_total", "3x110 4+1x20", "3x110 6x20"),
     "OslrauPartitionsWaiting": ("oslrau_waiting_partitions", "0x90 2x40", "0x119 2x11"),
-    "OslrauRestoreFailing": (
-        "oslrau_failed_openings_total", "2x90 2+60x40", "2x115 2+60x2 122x13"
-    ),
+    "OslrauRestoreFailing": ("oslrau_failed_openings_total", "2x90 2+60x40", "2x115 2+60x2 122x13"),
     "OslrauSchemasAwaited": ("oslrau_awaited_schemas", "0x90 1x40", "0x119 1x11"),
     "OslrauSilence": ("oslrau_silences_total", "5x110 6x20", "5x80 6x50"),
     "OslrauRate": ("oslrau_rate_changes_total", "5x110 6x20", "5x80 6x50"),

@@ -166,7 +166,8 @@ class TestOfOneWorker:
         [
             ("format", "figure(12345678), m.figure(123456), m.number(1.5e12), m.number(1234567)",
              ["12.3 M", "123,456", "1.50 \N{MULTIPLICATION SIGN} 10¹²", "1,234,567"]),
-            ("format", "short(4500), m.moment(1.79e15), m.moment(null)", ["4.5k", *2 * "–"]),
+            ("format", "short(4500), m.moment(1.79e15), m.moment(null)",
+             ["4.5k", *2 * "\N{EN DASH}"]),
             ("history", "backlog({ lag: 120000, rate: 10000 }).slice(0, 73)",
              ["Reading a backlog: 120,000 records to go, about 12 s at the present rate."]),
             ("history", "backlog({ lag: 40000, rate: 10000 }), m.backlog({ lag: null, rate: 0 })",
