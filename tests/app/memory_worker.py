@@ -104,6 +104,10 @@ class MemoryBroker:
         """Return the offsets of the acknowledged scores."""
         return [orjson.loads(score)["offset"] for score in self.scores[tp]]
 
+    def clean(self, tp):
+        """Return the scores of a log that is processed at once, without any mishap."""
+        return clean_scores(tp, self.logs[tp])
+
     def committed(self, tp):
         """Return the group's offset, None where there is none."""
         return self.group[tp].offset if tp in self.group else None

@@ -2,6 +2,10 @@
 
 import asyncio
 
+MANIFEST = {
+    "format": 1, "next_offset": 3, "size": 5, "checksum": "", "chunks": [0], "previous": None,
+}  # fmt: skip
+
 
 def load(store, tp):
     """Return offset and content of each snapshot, in the order in which the store yields them."""
@@ -10,14 +14,3 @@ def load(store, tp):
         return [(stored.next_offset, stored.data.read()) async for stored in store.load(tp)]
 
     return asyncio.run(load_all())
-
-
-def reject_newest(store, tp):
-    """Reject the snapshot that the store yields first."""
-
-    async def reject():
-        async for stored in store.load(tp):
-            await store.reject(tp, stored)
-            return
-
-    asyncio.run(reject())

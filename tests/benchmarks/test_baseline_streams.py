@@ -58,9 +58,7 @@ def test_the_floor_of_the_default_network_is_in_the_records_units_and_never_belo
     assert_allclose(lower, norm(mean, 0.2 * deviation).logpdf(rows).sum(axis=1))
 
 
-def test_a_package_that_is_missing_is_named_and_some_learn_little_of_a_large_set(
-    monkeypatch, capsys
-):
+def test_a_missing_package_is_named_and_some_learn_little_of_a_large_set(monkeypatch, capsys):
     monkeypatch.setattr(opponents, "NEEDS", {"trees": "numba", "vine": "no_such_package"})
     opponents.densities.cache_clear()
     some = {*opponents.fits(DATASET, Size(50, 100, 1))}

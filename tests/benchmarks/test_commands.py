@@ -38,9 +38,7 @@ def figures_of(name, folder, *arguments):
 @pytest.mark.parametrize(
     ("name", "methods"), [("table1", 1), ("threshold", 6), ("leaf-size", 3), ("early-stop", 2)]
 )
-def test_a_benchmark_on_any_file_leaves_a_table_that_ends_with_its_figures(
-    tmp_path, data, name, methods
-):
+def test_a_benchmark_on_any_file_leaves_a_table_with_its_figures(tmp_path, data, name, methods):
     figures = figures_of(name, tmp_path, "--data", data, "--folds", 2)
     assert [figure["folds"] for figure in figures] == [2] * methods
     assert all(np.isfinite(figure["honest"]["mean"]) for figure in figures)

@@ -42,7 +42,7 @@ ROWS = "@relation set\n%a comment\n\n1, x, 2.5, ?, b\n2, y, 3, 4, a\n3, x, 4, 5,
     ],
     ids=["the smallest", "the first of equal ones", "those named"],
 )
-def test_one_class_is_anomalous_and_text_is_left_out(
+def test_one_class_is_anomalous_and_texts_left_out(
     tmp_path, monkeypatch, rest, anomalies, expected
 ):
     monkeypatch.setattr(labelled, "package_folder", lambda _: tmp_path)

@@ -80,23 +80,6 @@ def test_an_einsum_network_is_a_density_with_a_least_variance():
     assert density.score_samples(peak, variance_floor=1e6) < -2 * np.log(1e3)
 
 
-def test_the_discrepancy_of_two_samples_is_that_of_its_kernels():
-    torch = pytest.importorskip("torch", reason="needs torch: pip install '.[opponents]'")
-    from benchmarks.opponents.moment_network import POWERS, discrepancy
-
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(30, 2)), rng.normal(1.0, 2.0, size=(30, 2))
-    scale = ((X[:, None] - X) ** 2).sum(axis=2).mean()
-
-    def kernel(A, B):
-        squared = ((A[:, None] - B) ** 2).sum(axis=2)
-        return sum(np.exp(-power * squared / (2 * scale)).mean() for power in POWERS)
-
-    expected = np.sqrt(kernel(X, X) + kernel(Y, Y) - 2 * kernel(X, Y))
-    found = discrepancy(torch.from_numpy(X), torch.from_numpy(Y))
-    assert float(found) == pytest.approx(expected)
-
-
 def machine(v, h, *, gaussian):
     import torch
 

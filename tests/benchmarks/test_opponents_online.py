@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal, norm
 
 from benchmarks.datasets import Setting
 from benchmarks.opponents.expectation_maximisation import OnlineEM
-from benchmarks.opponents.moment_matching import MomentMatching, NormalWishart
+from benchmarks.opponents.moment_matching import MomentMatching
 from benchmarks.opponents.multi_aspect import Counts
 from benchmarks.opponents.online import OnePass
 from benchmarks.opponents.structure import TreeDensity, mixture_tree, random_tree
@@ -78,31 +78,6 @@ def test_a_structure_with_leaves_of_all_variables_is_a_mixture():
     density = TreeDensity(structure, weights, means, covariances)
     assert_allclose(density.score_samples(X, variance_floor=0.5), np.log(expected))
     assert (density.n_nodes_, density.n_parameters_) == (11, 9 + 10 * 5)
-
-
-def test_online_em_moves_its_mean_as_cappe_and_moulines_say():
-    # with one component in effect, the statistics are running means with steps (1 + t)^-0.6
-    model = OnlineEM(*mixture_tree(np.zeros((30, 1))))
-    mean, rows = 0.0, np.random.default_rng(3).normal(size=(40, 5, 1))
-    for step, X in enumerate(rows, start=1):
-        model.learn(X)
-        mean += (1.0 + step) ** -0.6 * (X.mean() - mean)
-    density = model.density()
-    assert density.weights[:-1] @ density.means[:, 0] == pytest.approx(mean)
-
-
-def test_a_record_that_is_certainly_a_leafs_own_is_learned_by_the_conjugate_update():
-    rng = np.random.default_rng(0)
-    X = rng.multivariate_normal([1.0, 2.0], [[1.0, 0.6], [0.6, 2.0]], 50)
-    leaf = NormalWishart(np.zeros((1, 2)))
-    for x in X:
-        leaf.match(x[None], np.ones(1))
-    n, mean = len(X), X.mean(axis=0)
-    scatter = 4.0 * np.eye(2) + (X - mean).T @ (X - mean) + n / (n + 1) * np.outer(mean, mean)
-    assert_allclose(leaf.mean[0], X.sum(axis=0) / (n + 1))
-    assert_allclose([leaf.strength[0], leaf.freedom[0]], [n + 1, n + 4])
-    assert_allclose(np.linalg.inv(leaf.scale[0]), scatter)
-    assert_allclose(leaf.covariances()[0], scatter / (n + 4))
 
 
 @pytest.mark.parametrize("learner", [OnlineEM, MomentMatching])

@@ -1,36 +1,18 @@
 """The pipeline benchmark, on a few records."""
 
 import json
-import os
-import time
 
-import numpy as np
-import orjson
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.pipeline import main
-from benchmarks.pipeline_process import cpu_seconds, parse
-from benchmarks.pipeline_topic import FIELDS, rows
-
-
-def test_the_rows_are_correlated_numbers_of_about_260_bytes():
-    values = [value for chunk in rows(0, 3000) for value in chunk]
-    X = np.array([list(orjson.loads(value).values()) for value in values])
-    assert X.shape == (3000, len(FIELDS))
-    assert 240 < np.mean([len(value) for value in values]) < 280
-    correlation = np.abs(np.corrcoef(X.T))[np.triu_indices(len(FIELDS), 1)]
-    assert correlation.mean() > 0.2
+from benchmarks.pipeline_process import parse
+from benchmarks.pipeline_topic import rows
 
 
 def test_the_rows_are_the_same_each_time_and_others_in_each_partition():
     assert list(rows(1, 2000)) == list(rows(1, 2000))
     assert list(rows(1, 2000)) != list(rows(2, 2000))
-
-
-def test_the_clock_of_a_process_shows_its_cpu_time():
-    before, shown = time.process_time(), cpu_seconds(os.getpid())
-    assert before <= shown <= time.process_time()
 
 
 def test_metrics_are_summed_over_partitions():

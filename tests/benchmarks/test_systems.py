@@ -29,15 +29,6 @@ def _stream(name, n=N, seed=0):
 
 def test_no_system_is_in_two_sets():
     assert len(SYSTEMS) == len(set(SYSTEMS.values()))
-    assert (len(CHOICES), len(FINAL), len(EXCHANGEABLE)) == (6, 6, 11)
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_a_system_gives_finite_fields_that_vary_and_the_same_each_time(name):
-    x = _stream(name)
-    assert x.shape == (N, x.shape[1]) and 1 <= x.shape[1] <= 20 and x.dtype == np.float64
-    assert np.isfinite(x).all() and np.abs(x).max() < 1e8 and (x.std(axis=0) > 0).all()
-    assert np.array_equal(x, _stream(name)) and not np.array_equal(x, _stream(name, seed=1))
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

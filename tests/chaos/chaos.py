@@ -237,12 +237,9 @@ class Chaos:
 
     def _verify(self) -> Outcome:
         outcome = Outcome(
-            self._plan.seed,
-            self._plan.delivery,
-            sum(self._sent.values()),
-            sum(self._kinds.values()),
-            dict(self._kinds),
-        )
+            self._plan.seed, self._plan.delivery, sum(self._sent.values()),
+            sum(self._kinds.values()), dict(self._kinds),
+        )  # fmt: skip
         verify(self._settings, self._plan.partitions, outcome)
         return outcome
 
@@ -257,12 +254,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="Folder for the report.")
     arguments = parser.parse_args()
     plan = Plan(
-        arguments.records,
-        arguments.faults,
-        arguments.seed,
-        arguments.delivery,
+        arguments.records, arguments.faults, arguments.seed, arguments.delivery,
         seek=not arguments.without_seek,
-    )
+    )  # fmt: skip
     print(f"seed {plan.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="oslrau-chaos-") as folder:
         outcome = Chaos(plan, Path(folder)).run()

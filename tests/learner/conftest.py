@@ -16,11 +16,12 @@ def kind(request):
 
 @pytest.fixture(scope="module")
 def sooner():
-    """Let entities be told of, and fields be many, on a stream that is short and narrow."""
+    """Let entities be told of, and their places run out, on a stream that is short and narrow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(watch, "YOUNG", 800)
         patch.setattr(watch, "EVERY", 128)
         patch.setattr(watch, "FEWEST_ENTITIES", 5)
+        patch.setattr("faust_oslrau.learner.rates.layer.MOST_ENTITIES", 5)
         yield
 
 

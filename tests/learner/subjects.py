@@ -219,9 +219,8 @@ def _apart():
     return rows + 0.1 * rng.normal(size=rows.shape)
 
 
-FORGETTING = partial(
-    OSLRAU, memory=400, max_nodes=150, min_count=12, merges_per_batch=4, max_leaf_vars=2
-)
+FEW = {"max_nodes": 150, "min_count": 12, "merges_per_batch": 4, "max_leaf_vars": 2}
+FORGETTING = partial(OSLRAU, memory=400, **FEW)
 CLUSTERS = clusters(21, 1200, 4, missing=0.05)
 CHANGED = np.concatenate([clusters(9, 1000, 12, missing=0.02), 4.0 + clusters(9, 1500, 12)])
 UNSEEN = CLUSTERS * [1.0, np.nan, 1.0, 1.0]

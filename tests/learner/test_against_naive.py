@@ -55,9 +55,8 @@ def assert_same_moments(network, record, naive):
     mean = network.stats[block : block + k]
     matrix = network.stats[block + 2 * k : block + 2 * k + k * k].reshape(k, k)
     np.testing.assert_allclose(mean, [naive.moments.mean[v] for v in scope], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(
-        np.triu(matrix), np.triu(naive.moments.matrix(scope)), rtol=1e-7, atol=1e-9
-    )
+    expected = np.triu(naive.moments.matrix(scope))
+    np.testing.assert_allclose(np.triu(matrix), expected, rtol=1e-7, atol=1e-9)
     for a, v in enumerate(scope):
         assert same(network.stats[block + k + a], naive.moments.seen[v, v])
         for b in range(a):
@@ -76,9 +75,8 @@ def assert_learns_the_same(fast, slow, X, batch_size, X_test):
         assert_same_network(fast.network_, fast.network_.root, slow.root)
         assert fast.structure_changes_ == {kind: slow.events[kind] for kind in CHANGES}
         assert fast.n_nodes_ == slow.n_nodes()
-    np.testing.assert_allclose(
-        fast.score_samples(X_test), slow.score_samples(X_test), rtol=1e-7, atol=1e-7
-    )
+    found, expected = fast.score_samples(X_test), slow.score_samples(X_test)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
 def lower_budget(fast, slow, max_nodes):
@@ -86,29 +84,9 @@ def lower_budget(fast, slow, max_nodes):
     slow.max_nodes = max_nodes
 
 
-@pytest.mark.parametrize(
-    ("batch_size", "max_leaf_vars", "missing", "background"),
-    # each pair of two settings once
-    [
-        *((1, 0, 0.0, False), (1, 2, 0.2, False), (1, 3, 0.0, True)),
-        *((7, 0, 0.2, False), (7, 2, 0.0, True), (7, 3, 0.0, False)),
-        *((64, 0, 0.0, True), (64, 2, 0.0, False), (64, 3, 0.2, False)),
-    ],
-)
-def test_structure_and_parameters_equal_the_oracle_after_every_batch(
-    batch_size, max_leaf_vars, missing, background
-):
-    X = clusters(1, 80 if batch_size == 1 else 200, 5, missing)
-    fast, slow = models(5, max_leaf_vars=max_leaf_vars, background=background)
-    assert_learns_the_same(fast, slow, X, batch_size, clusters(2, 50, 5, missing))
-    assert sum(fast.structure_changes_.values()) > 0
-
-
 @pytest.mark.parametrize("max_leaf_vars", [0, 2])
 @pytest.mark.parametrize(("missing", "background"), [(0.0, False), (0.2, True)])
-def test_what_a_budget_denies_equals_the_oracle_after_every_batch(
-    max_leaf_vars, missing, background
-):
+def test_what_a_budget_denies_equals_the_oracle_each_batch(max_leaf_vars, missing, background):
     fast, slow = models(
         5, min_count=5, max_leaf_vars=max_leaf_vars, background=background, max_nodes=25
     )
@@ -119,9 +97,7 @@ def test_what_a_budget_denies_equals_the_oracle_after_every_batch(
 
 @pytest.mark.parametrize("max_leaf_vars", [0, 2])
 @pytest.mark.parametrize(("missing", "background"), [(0.0, False), (0.1, True)])
-def test_what_a_memory_removes_equals_the_oracle_after_every_batch(
-    max_leaf_vars, missing, background
-):
+def test_what_a_memory_removes_equals_the_oracle_each_batch(max_leaf_vars, missing, background):
     X = np.concatenate(changing(0, 4, 40, 6, missing, step=8.0))
     fast, slow = models(
         6, min_count=4, max_leaf_vars=max_leaf_vars, background=background, memory=40,

@@ -34,12 +34,6 @@ def test_marks_are_equal_where_rows_and_slots_are_and_nowhere_else(drawn):
         assert (found == found[i]).tolist() == [one == other for other in expected]
 
 
-def test_the_layout_of_the_array_does_not_matter():
-    rows, slots = np.random.default_rng(0).normal(size=(50, 3)), np.arange(50)
-    for same in (np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2]):
-        assert marks(same, slots).tobytes() == marks(rows, slots).tobytes()
-
-
 def test_a_hundred_thousand_rows_that_differ_have_marks_that_differ():
     rows = np.arange(100_000.0).reshape(-1, 1)
     assert len(set(marks(rows, np.zeros(len(rows), np.int64)).tolist())) == len(rows)

@@ -72,13 +72,10 @@ def _kernels(folder: Path) -> list[str]:
     return [file.name for file in folder.rglob("*.nbc")]
 
 
-def test_kernels_of_the_package_are_not_compiled_again(package, tmp_path):
+def test_the_packages_kernels_are_used_or_another_processor_compiles_its_own(package, tmp_path):
+    before = _kernels(package)
     assert _run(tmp_path, tmp_path / "own", LEVEL) == "32 []"
     assert _kernels(tmp_path / "own") == []
-
-
-def test_another_processor_compiles_its_own(package, tmp_path):
-    before = _kernels(package)
     assert _run(tmp_path, tmp_path / "own", OTHER) == "32 ['padded']"
     assert _run(tmp_path, tmp_path / "own", OTHER) == "32 []"
     assert len(_kernels(tmp_path / "own")) == 1
@@ -88,9 +85,7 @@ def test_another_processor_compiles_its_own(package, tmp_path):
 @pytest.mark.parametrize(
     ("edited", "compiled"), [("network/layout.py", ["padded"]), ("compile.py", [])]
 )
-def test_an_edit_drops_all_kernels_unless_none_can_depend_on_it(
-    package, tmp_path, edited, compiled
-):
+def test_an_edit_drops_all_kernels_unless_none_depends_on_it(package, tmp_path, edited, compiled):
     assert _run(tmp_path, tmp_path / "own", OTHER) == "32 ['padded']"
     with (package / edited).open("a") as source:
         source.write("# edited\n")

@@ -135,12 +135,8 @@ def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_t
     service, status = rows[:, 2].astype(int), rows[:, 3]
     p_service = np.log([0.3, 0.6, 0.1])[service]
     shares = {(SLOW, MOVED): 0.5, (SLOW, OK): 0.499, (SLOW, FAILED): 0.001}
-    p_status = np.array(
-        [
-            math.log(shares.get((s, v), 0.998 if v == OK else 0.002))
-            for s, v in zip(service, status, strict=True)
-        ]
-    )
+    usual = np.where(status == OK, 0.998, 0.002)
+    p_status = np.log([*map(shares.get, zip(service, status, strict=True), usual)])
     level, spread = np.array([5.0, 1.0, 9.0])[service], np.array([0.5, 0.1, 0.5])[service]
     numbers = norm(level, spread).logpdf(rows[:, 0]) + norm.logpdf(rows[:, 1])
     late = slice(10_000, None)
@@ -195,16 +191,6 @@ def test_categories_that_come_once_do_not_alarm_where_many_do():
     assert block.is_anomaly[late & (users >= 1000)].mean() < 0.05
 
 
-def test_more_values_alike_than_are_told_apart_hide_no_other_fault():
-    rng, n = np.random.default_rng(0), 40_000
-    rows = np.column_stack([rng.normal(size=(n, 3)), rng.integers(500, size=n)])
-    faults = np.arange(n // 2, n, 1501)
-    rows[faults, 2] += 6.0
-    p_value = StreamScorer(OSLRAU(), n_categories=1).process(rows).p_value
-    assert (p_value[faults] <= 0.001).mean() > 0.8
-    assert (np.delete(p_value, faults)[n // 2 :] <= 0.001).mean() < 0.0015
-
-
 def test_alarms_come_at_their_rate_in_categories_and_numbers():
     rows = requests(3, 60_000)
     block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
@@ -214,9 +200,8 @@ def test_alarms_come_at_their_rate_in_categories_and_numbers():
 
 def test_of_categories_nothing_is_forecast():
     forecast = StreamScorer(OSLRAU(), n_categories=2, forecasting=True).process(requests()).forecast
-    assert (
-        np.isfinite(forecast.expected[16:, :2]).all() and np.isnan(forecast.expected[:, 2:]).all()
-    )
+    assert np.isfinite(forecast.expected[16:, :2]).all()
+    assert np.isnan(forecast.expected[:, 2:]).all()
 
 
 def test_a_missing_category_says_nothing_where_its_numbers_are_missing():
@@ -282,6 +267,5 @@ def test_a_record_whose_numbers_are_all_missing_has_the_likelihood_of_its_catego
     scorer.process(rows[:4992])
     block = scorer.process(rows[4992:])
     layer = learned(rows[:4992], 2)  # boundaries differ, counts do not
-    assert block.log_likelihood[8] == pytest.approx(
-        layer.take(rows[[5000]]).log_probability[0], abs=0.05
-    )
+    expected = layer.take(rows[[5000]]).log_probability[0]
+    assert block.log_likelihood[8] == pytest.approx(expected, abs=0.05)

@@ -32,12 +32,8 @@ STATES = [
 """
 
 
-def is_quick(name, at=0):
-    return at <= 700
-
-
 def at(states):
-    marked = [pytest.param(*state, marks=() if is_quick(*state) else LONG) for state in states]
+    marked = [pytest.param(*state, marks=() if state[1] <= 700 else LONG) for state in states]
     return pytest.mark.parametrize(("name", "at"), marked)
 
 
@@ -149,14 +145,10 @@ def test_an_array_that_no_model_has_is_refused(name, at):
 WRONG = [-1, 2**70, float("nan"), "x", [None], [[0, 1]]]
 
 ACCEPTED_VALUES = {
-    "incidents removed",
-    "seasons removed",
-    "rates removed",
-    "least = [[0, 1]]",
-    "max_entities removed",
-    "entity_events removed",
+    "incidents removed", "seasons removed", "rates removed", "least = [[0, 1]]",
+    "max_entities removed", "entity_events removed",
     *(f"{limit} = {2**70}" for limit in ("batch_size", "max_entities", "max_former_entities")),
-}
+}  # fmt: skip
 """Scorers of other settings."""
 
 
@@ -238,23 +230,19 @@ def test_arrays_that_do_not_go_together_are_refused(name, at, damage):
 @pytest.mark.parametrize(
     ("name", "at", "changes"),
     [
-        *(("plain", 100, {"transforms": each}) for each in ([[1.5, "asinh"]], [[0, "exp"]], 7)),
-        ("plain", 100, {"adapt_after": 0}),
-        ("plain", 100, {"neighbours_taken": 1}),
+        *(("plain", 100, each) for each in (
+            {"transforms": [[0, "exp"]]}, {"adapt_after": 0}, {"neighbours_taken": 1},
+        )),
         *(("incidents", 1340, {"incidents": change}) for change in (
-            {"open": {}}, {"open": 3}, {"slots": [1]}, {"slots": [0, 0]}, {"quiet": [-1]},
-            {"anomalies": [-1]}, {"parameters": {"quiet_records": 0}}, {"parameters": {"no": 0}},
+            {"slots": [1]}, {"slots": [0, 0]}, {"quiet": [-1]}, {"parameters": {"major": -1}},
         )),
         ("EntityDensity of few entities", 900, {"n_fields": 2}),
-        ("OSLRAU", 600, {"parameters": {"evil": 1}}),
-        ("OSLRAU", 600, {"n_records": float("inf")}),
     ],
 )  # fmt: skip
-def test_values_that_do_not_fit_are_refused(name, at, changes):
+def test_values_that_do_not_fit_others_are_refused(name, at, changes):
     values, arrays = unpacked(name, at)
     for each, change in changes.items():
-        inner = isinstance(values[each], dict) and each == "incidents"
-        values[each] = values[each] | change if inner else change
+        values[each] = values[each] | change if each == "incidents" else change
     assert is_refused(name, values, arrays)
 
 
@@ -287,29 +275,6 @@ def changed(draw, array, largest):
     at = draw(st.integers(0, array.size - 1)) if how == "one" and array.size else slice(None)
     result.reshape(-1)[at] = draw(numbers)
     return result
-
-
-DAMAGE = {
-    "kinds_sums": ("entities", 1460, lambda a: with_one(a, 1e300)),
-    "kinds_squares": ("entities", 1460, lambda a: with_one(a, 1e45)),
-    "category_joint": ("categories", 1460, lambda a: 0 * a),
-    "habit_new_common": ("entities", 1460, lambda a: 0 * a - 1e300),
-    "entity_population": ("entities", 1460, lambda a: 0 * a + 1e300),
-    "location": ("OSLRAU", 600, lambda a: a.astype("<i4")),
-    "scale": ("OSLRAU", 600, lambda a: (a + 1.0).astype("<i4")),
-    "pending_measures": ("plain", 100, lambda a: a[:, 1:]),
-    "season_rows": ("seasons", 1960, lambda a: a[:, 1:]),
-}
-"""Damage after which scores would not be finite, or there would be another error."""
-
-
-@LONG
-@pytest.mark.parametrize(
-    ("array", "name", "at", "damage"), [(array, *damage) for array, damage in DAMAGE.items()]
-)
-def test_damage_that_would_show_later_is_refused_or_goes_on(array, name, at, damage):
-    values, arrays = unpacked(name, at)
-    assert goes_on(name, at, values, arrays | {array: damage(arrays[array])})
 
 
 @at_states

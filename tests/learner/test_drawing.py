@@ -18,16 +18,12 @@ def model(request):
     return OSLRAU(min_count=20, mixtures=request.param).partial_fit(rows, batch_size=100)
 
 
-def test_the_graph_has_every_node_and_edge(model):
+def test_the_graph_has_every_node_and_edge_and_scopes_are_complete_and_decomposable(model):
     graph = model.to_networkx(NAMES)
     assert (graph.number_of_nodes(), graph.number_of_edges()) == (model.n_nodes_, model.n_edges_)
     assert networkx.is_arborescence(graph)
     kinds = [kind for _, kind in graph.nodes(data="kind")]
     assert {kind: kinds.count(kind) for kind in model.node_counts_} == model.node_counts_
-
-
-def test_scopes_are_complete_and_decomposable(model):
-    graph = model.to_networkx(NAMES)
     (root,) = [node for node, degree in graph.in_degree() if degree == 0]
     assert graph.nodes[root]["scope"] == NAMES
     for node, data in graph.nodes(data=True):
@@ -40,16 +36,13 @@ def test_scopes_are_complete_and_decomposable(model):
             assert sorted(name for scope in scopes for name in scope) == sorted(data["scope"])
 
 
-def test_dot_names_fields_in_their_units(model):
+def test_dot_names_fields_in_their_units_and_refuses_too_few_names(model):
     dot = model.to_dot(NAMES)
     assert dot.startswith("digraph") and dot.count("->") == model.n_edges_
     assert dot.count("shape=") == model.n_nodes_
     assert 'odd \\"name\\" =' in dot
     speeds = [float(part.split("\\n")[0].split('"')[0]) for part in dot.split("speed = ")[1:]]
     assert 2000 < np.median(speeds) < 8000
-
-
-def test_too_few_names_are_refused(model):
     with pytest.raises(InvalidInputError, match="expected 4 of them, got 1"):
         model.to_dot(["a"])
 
@@ -74,9 +67,8 @@ def test_the_outline_has_every_node_below_its_parent(model):
         children = [c for c, parent in enumerate(outline["parent"]) if parent == i]
         if not children and kind == "sum":  # over leaves that have another parent
             shared = outline["leaves"][i]
-            assert {(kinds[j], *outline["scope"][j]) for j in shared} == {
-                ("leaf", *outline["scope"][i])
-            }
+            found = {(kinds[j], *outline["scope"][j]) for j in shared}
+            assert found == {("leaf", *outline["scope"][i])}
             assert 0.8 < sum(outline["shares"][i]) < 1.01
             continue
         weights = [outline["weight"][c] for c in children]
@@ -99,10 +91,10 @@ def test_the_outline_gives_leaves_in_the_units_of_their_fields():
     assert ab == round(100 * np.corrcoef(X.T)[0, 1]) and abs(ac) < 10 and abs(bc) < 10
     leaves = [i for i, kind in enumerate(outline["kind"]) if kind == "leaf"]
     assert all(len(outline["mean"][i]) == len(outline["deviation"][i]) == 1 for i in leaves)
-    assert {outline["kind"][i] for i, mean in enumerate(outline["mean"]) if mean is None} <= {
-        "sum",
-        "product",
-    }
+    without = [
+        kind for kind, mean in zip(outline["kind"], outline["mean"], strict=True) if mean is None
+    ]
+    assert set(without) <= {"sum", "product"}
 
 
 @needs_compiler("a long stream")

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_entities import NaiveLevels
-from scipy import special, stats
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.entities import levels, population
-from faust_oslrau.learner.entities.levels import from_gaussian, to_gaussian
+from faust_oslrau.learner.entities.levels import to_gaussian
 from faust_oslrau.learner.entities.roster import FormerEntities, Roster
 
 
@@ -63,26 +62,6 @@ def test_predictions_are_those_of_the_oracle():
             if not np.isnan(rows[r, v])
         )
         assert jacobian[r] == pytest.approx(total, rel=1e-12, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("freedom", "error"), [(0.5, 0.65), (2.0, 0.12), (10.0, 0.02), (300.0, 0.01)]
-)
-def test_values_of_students_t_become_gaussian(freedom, error):
-    z = stats.t(freedom).ppf([0.001, 0.01, 0.1, 0.3, 0.6, 0.9, 0.999])
-    exact = stats.norm.ppf(stats.t(freedom).cdf(z))
-    found = [to_gaussian(value, freedom) for value in z]
-    np.testing.assert_allclose([u for u, _ in found], exact, atol=error)
-    for value, (u, slope) in zip(z, found, strict=True):
-        step = 1e-6 * max(abs(value), 1.0)
-        rise = to_gaussian(value + step, freedom)[0] - to_gaussian(value - step, freedom)[0]
-        assert np.exp(slope) == pytest.approx(rise / (2 * step), rel=1e-5)
-        assert from_gaussian(u, freedom) == pytest.approx((value, slope), rel=1e-9)
-
-
-@pytest.mark.parametrize("z", [0.0, 1e-300, 1e-5, 1e60, 1e200, -1e300])
-def test_every_value_has_finite_gaussian_units(z):
-    assert np.isfinite(to_gaussian(z, 0.5)).all() and np.isfinite(to_gaussian(z, 1000.0)).all()
 
 
 def test_a_record_is_scored_before_its_entity_and_the_network_know_it():
@@ -145,21 +124,6 @@ def test_entities_are_searched_by_a_part_of_their_name():
     assert roster.search(b"lathe", 10) == []
 
 
-def test_the_next_record_of_an_entity_is_foreseen_in_the_fields_own_units():
-    rows = np.exp(ROWS / 10)
-    scorer, _ = run(rows=rows, max_entities=100, transforms={0: "log"})
-    scorer.process(rows[:0], [])
-    expected, low, high = (part[0] for part in scorer.forecast(["machine-4"]))
-    own = rows[[key == b"machine-4" for key in KEYS]]
-    within = ((own >= low) & (own <= high)) | np.isnan(own)
-    assert within.mean() > 0.85
-    assert low[0] > 0
-    profile = scorer.entity_profile("machine-4")
-    assert (np.abs(expected[1:] - profile.expected[1:]) < profile.deviation[1:]).all()
-    assert scorer.search_entities("machine-2", 3)[0] == "machine-2"
-    assert StreamScorer(OSLRAU()).search_entities("machine-2", 3) == []
-
-
 @given(
     pieces=st.lists(st.lists(st.integers(0, 12).map(lambda key: b"%d" % key)), max_size=8),
     limit=st.integers(1, 9),
@@ -196,18 +160,6 @@ def test_text_and_whole_numbers_name_the_entity_of_their_utf8():
     assert of_bytes == of_texts == of_numbers
 
 
-def test_an_entity_of_two_scorers_is_found():
-    def knowing(keys):
-        scorer = StreamScorer(OSLRAU(), max_entities=100)
-        scorer.process(ROWS[: len(keys)], keys)
-        return scorer
-
-    first, second = knowing([b"a", b"b", None]), knowing([b"b", b"c", None])
-    assert first.common_entity(second) == second.common_entity(first) == b"b"
-    assert first.common_entity(knowing([b"c", None])) is None
-    assert first.common_entity(StreamScorer(OSLRAU())) is None
-
-
 def test_an_entity_of_16_fields_takes_little_state():
     rows = np.random.default_rng(10).normal(size=(600, 16))
     sizes = [
@@ -228,9 +180,3 @@ def test_a_frozen_scorer_goes_on_knowing_its_entities_better():
     block = scorer.process(rows, [b"new"] * 600)
     assert scorer.learner.to_bytes() == before
     assert block.log_likelihood[-100:].mean() > block.log_likelihood[:10].mean() + 1
-
-
-def test_trigamma_is_that_of_scipy():
-    x = np.geomspace(0.5, 500, 50)
-    np.testing.assert_allclose(population.trigamma(x), special.polygamma(1, x), rtol=1e-5)
-    np.testing.assert_allclose(population.inverse_trigamma(special.polygamma(1, x)), x, rtol=1e-6)

@@ -5,9 +5,6 @@ import pytest
 from interpreter import needs_compiler
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.entities.levels import B0, M0, MEMORY, NU, TAU2
-from faust_oslrau.learner.entities.population import first_population
-from faust_oslrau.learner.entities.profiles import deviations
 
 N, K = 9000, 60
 HOT, NOISY, STILL, LATE = 3, 4, 5, 60
@@ -100,9 +97,7 @@ def test_entities_that_are_alike_are_hardly_ever_unusual():
 @needs_compiler("long streams")
 def test_a_level_is_told_in_the_units_of_a_transformed_field():
     rows = np.exp(ROWS / 10.0)
-    scorer = StreamScorer(
-        OSLRAU(), max_entities=100, transforms={0: "log"}, entity_events=["unusual"]
-    )
+    scorer = StreamScorer(OSLRAU(), transforms={0: "log"}, **PARAMETERS)
     (event,) = [
         event
         for event in scorer.process(rows, KEYS).entity_events
@@ -111,22 +106,6 @@ def test_a_level_is_told_in_the_units_of_a_transformed_field():
     first = event.aspects[0]
     assert first.name == "level" and first.column == 0
     assert first.value == pytest.approx(np.exp(np.log(rows[OF == HOT, 0]).mean()), rel=0.1)
-
-
-def test_deviations_of_entities_like_all_others_are_standard_gaussian():
-    rng = np.random.default_rng(2)
-    k, n, like = 4000, 40, first_population(1)
-    like[[M0, B0, NU, TAU2, MEMORY]] = [[2.0], [3.0], [8.0], [0.5], [1000.0]]
-    variance = 8.0 * 0.5 / rng.chisquare(8.0, k)
-    level = 2.0 + np.sqrt(3.0) * rng.normal(size=k)
-    values = level[:, None] + np.sqrt(variance)[:, None] * rng.normal(size=(k, n))
-    squares = ((values - values.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    statistics = np.column_stack([np.full(k, n), squares])[:, None].astype(np.float32)
-    kinds = rng.multinomial(50, [0.7, 0.3], size=k).astype(float)
-    found = deviations(values.mean(axis=1)[:, None], statistics, like, kinds, np.array([0.7, 0.3]))
-    np.testing.assert_allclose(found[:, :2].mean(axis=0), 0.0, atol=0.06)
-    np.testing.assert_allclose(found[:, :2].std(axis=0), 1.0, atol=0.06)
-    assert np.mean(found[:, 2] ** 2) == pytest.approx(1.0, abs=0.1)  # chi-square of one degree
 
 
 @needs_compiler("long streams")

@@ -39,25 +39,18 @@ def test_an_evaluation_is_used():
     assert told.partial_fit(ROWS, evaluation=wrong).to_bytes() != alone.partial_fit(ROWS).to_bytes()
 
 
-@pytest.mark.parametrize("rows", [ALL[2001:2101], ALL[2000:2099]])
-def test_an_evaluation_of_other_rows_is_not_used(kind, rows):
-    model = learned(kind)
-    assert_makes_no_difference(model, model.evaluate(rows))
+UNUSED = {
+    "of other rows": lambda model, _: (model, model.evaluate(ALL[2001:2101])),
+    "of fewer rows": lambda model, _: (model, model.evaluate(ALL[2000:2099])),
+    "by another model": lambda model, kind: (model, learned(kind, -ALL[:2000]).evaluate(ROWS)),
+    "from before": lambda model, _: (model, (model.evaluate(ROWS), model.partial_fit(LATER))[0]),
+    "forgetting first": lambda model, _: (model.set_params(memory=100.0), model.evaluate(ROWS)),
+}
 
 
-def test_an_evaluation_by_another_model_is_not_used(kind):
-    assert_makes_no_difference(learned(kind), learned(kind, -ALL[:2000]).evaluate(ROWS))
-
-
-def test_an_evaluation_from_before_the_model_learned_more_is_not_used(kind):
-    model = learned(kind)
-    evaluation = model.evaluate(ROWS)
-    assert_makes_no_difference(model.partial_fit(LATER), evaluation)
-
-
-def test_an_evaluation_is_not_used_where_learning_begins_by_forgetting(kind):
-    model = learned(kind).set_params(memory=100.0)
-    assert_makes_no_difference(model, model.evaluate(ROWS))
+@pytest.mark.parametrize("case", UNUSED)
+def test_an_evaluation_that_is_none_of_these_rows_by_the_model_as_it_is_is_not_used(kind, case):
+    assert_makes_no_difference(*UNUSED[case](learned(kind), kind))
 
 
 def test_an_evaluation_of_many_mini_batches_is_not_used(kind):

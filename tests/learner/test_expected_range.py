@@ -50,11 +50,3 @@ def test_the_range_of_a_transformed_field_is_in_its_own_units():
     assert (low[:, 0] > 0).all()
     inside = ((low <= X[:200]) & (high >= X[:200]))[:, 0].mean()
     assert inside > 0.9
-
-
-def test_without_a_model_and_with_entities_nothing_is_expected():
-    X = _rows(300)
-    entities = StreamScorer(OSLRAU(), max_entities=4)
-    entities.process(X, [b"machine"] * 300)
-    for scorer in (StreamScorer(OSLRAU()), entities):
-        assert np.isnan(scorer.expected_range(X[:5], 2.0)).all()

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from interpreter import needs_compiler
 from naive_habits import Common, NaiveHabits
+from scipy.stats import norm, t
 from test_entities import machines
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
@@ -12,6 +12,7 @@ from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.entities import habit_kernels
 from faust_oslrau.learner.entities.habits import Habits, Mixed
+from faust_oslrau.learner.entities.student import NODES, fill_nodes
 from faust_oslrau.learner.scoring.tails import log_mass
 from faust_oslrau.learner.state import unpack
 
@@ -77,23 +78,13 @@ def mixture_of(weight, mean, lower):
     return mixture
 
 
-def mixed_with_oracle():
-    """Return rows, what was mixed of them, the oracle, and the network's densities."""
+def test_the_mixed_density_is_that_of_the_oracle_and_the_mass_further_out_about_its_own():
     common, rows = shared(1), rows_of(2, 60)
     rows[20] = [np.nan, 0.5, np.nan]
-    return rows, mixed(rows, common)[0], NaiveHabits(common), Standard().score_samples(rows)
-
-
-def test_the_mixed_density_is_that_of_the_oracle():
-    rows, found, naive, network = mixed_with_oracle()
-    for row, log_density, of_network in zip(rows, found.log_density, network, strict=True):
+    found, naive, network = mixed(rows, common)[0], NaiveHabits(common), Standard()
+    of_rows = zip(rows, found.log_density, found.log_mass, network.score_samples(rows), strict=True)
+    for row, log_density, mass, of_network in of_rows:
         assert log_density == pytest.approx(naive.log_density(row, of_network), rel=1e-4, abs=1e-4)
-        naive.learn(row, of_network)
-
-
-def test_the_mass_further_out_is_about_that_of_the_oracle():
-    rows, found, naive, network = mixed_with_oracle()
-    for row, mass, of_network in zip(rows, found.log_mass, network, strict=True):
         expected = naive.log_mass(row)
         if expected > -20.0:  # beyond, the order counts, and the approximations differ
             assert mass == pytest.approx(expected, rel=0.1, abs=0.2)
@@ -153,47 +144,14 @@ def test_what_is_expected_given_other_fields_or_none_follows_from_the_density_th
         assert alone[1][:, 0].tobytes() == np.ascontiguousarray(quantiles[:, r]).tobytes()
 
 
-def kinds_of_machines(seed, n, k, d, missing=0.0):
-    """Records of machines of two kinds, each with correlations of its own."""
-    rng = np.random.default_rng(seed)
-    mixing = np.eye(d) + 0.7 * rng.normal(size=(2, d, d))
-    of = rng.integers(k, size=n)
-    rows = np.einsum("nij,nj->ni", mixing[of % 2], rng.normal(size=(n, d)))
-    rows[rng.random(rows.shape) < missing] = np.nan
-    return [b"machine-%d" % at for at in of], rows
-
-
-@needs_compiler("long streams")
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_the_first_record_of_an_entity_is_described_as_well_as_by_one_model_for_all(missing):
-    rng = np.random.default_rng(7)
-    of = np.sort(rng.choice(2000, 8000)) if missing else rng.choice(2000, 8000)
-    level, scale = 8.0 * rng.normal(size=(2000, 4)), np.exp(1.3 * rng.normal(size=(2000, 4)))
-    rows = level[of] + scale[of] * rng.normal(size=(8000, 4))
-    rows[rng.random(rows.shape) < missing] = np.nan
-    alone = StreamScorer(OSLRAU()).process(rows).log_likelihood
-    keys = [b"%d" % at for at in of]
-    own = StreamScorer(OSLRAU(), max_entities=5000).process(rows, keys).log_likelihood
-    _, first = np.unique(of, return_index=True)
-    first = first[first > 2000]
-    assert len(first) > 300
-    assert own[first].mean() > alone[first].mean() - 0.05
-
-
-@needs_compiler("long streams")
-def test_correlations_that_are_usual_for_other_entities_are_blamed():
-    keys, rows = kinds_of_machines(2, 8000, 40, 4)
-    of_kind = np.array([int(key.removeprefix(b"machine-")) % 2 == 0 for key in keys])
-    covariance = np.cov(rows[of_kind].T)
-    scorer = StreamScorer(OSLRAU(), max_entities=100, alarm_rate=0.01)
-    scorer.process(rows, keys)
-    odd = np.linalg.cholesky(covariance) @ [0.5, 0.5, 0.5, 0.5]
-    given = np.linalg.inv(covariance)
-    odd[2] += 9 / np.sqrt(given[2, 2])
-    block = scorer.process([odd], [b"machine-0"])
-    assert block.is_anomaly[0] and block.blame.order[0, 0] == 2
-    expected = odd[2] - (given @ odd)[2] / given[2, 2]
-    assert block.blame.expected[0, 2] == pytest.approx(expected, abs=2 / np.sqrt(given[2, 2]))
+@pytest.mark.parametrize("freedom", [5.0, 6.3, 12.0, 100.0, 1e5])
+def test_gaussians_of_gamma_distributed_precisions_make_a_students_t(freedom):
+    nodes = np.empty((2, NODES))
+    fill_nodes(freedom, nodes)
+    for level in (0.01, 0.3, 0.99):
+        x = t.ppf(level, freedom)
+        error = nodes[0] @ norm.cdf(x / nodes[1]) - level
+        assert error / t.pdf(x, freedom) == pytest.approx(0.0, abs=3e-5)
 
 
 def test_more_fields_than_a_covariance_takes_leave_the_network_alone():

@@ -67,9 +67,7 @@ def test_a_fault_of_another_kind_is_found_soon_after_one(kind):
     ("changed", "adapt_after", "enough"),
     [(9000, 512, 512), (9000, 1500, 1500), (2000, 512, 512 / 8192 * 2133)],
 )
-def test_a_change_for_good_is_learned_once_enough_of_it_is_held_back(
-    kind, changed, adapt_after, enough
-):
+def test_a_change_for_good_is_learned_once_enough_is_held_back(kind, changed, adapt_after, enough):
     rows = np.concatenate([CLEAN[:changed], clusters(43, 6000, D) + 80.0])
     _, block = run(rows, kind, adapt_after=adapt_after)
     assert block.is_anomaly[changed : changed + 100].all()

@@ -78,25 +78,3 @@ def test_rounding_is_no_variation():
     assert np.mean(constant) != 0.1  # else this would test nothing
     assert neighbours(constant).variance.tolist() == [0.0]
     assert neighbours(1e300 * constant).variance.tolist() == [0.0]
-
-
-def test_spreads_follow_a_stream_that_moves():
-    found = neighbours(*np.split(PAST, 8))
-    for batch in np.split(100.0 * np.tile(PAST, (20, 1)), 160):
-        found.update(batch)
-    np.testing.assert_allclose(np.sqrt(found.variance), 100 * np.nanstd(PAST, axis=0), rtol=0.15)
-
-
-@pytest.mark.parametrize("wild", [1e300, -1e300, 1.7e308, 5e-324])
-def test_wild_values_give_finite_distances(wild):
-    past = PAST[:300].copy()
-    past[250, 1] = wild
-    for found in (neighbours(PAST[:300]), neighbours(past), neighbours(past, past)):
-        distance = found.distance(np.vstack([np.full((1, D), wild), ROWS_NOW, past]))
-        assert ((distance >= 0) & (distance <= FARTHEST * D)).all()
-
-
-def test_nothing_is_learned_of_no_rows():
-    found = neighbours(PAST[:0], PAST[:100], PAST[:0])
-    assert found.n == 100
-    assert found.distance(ROWS_NOW).tobytes() == neighbours(PAST[:100]).distance(ROWS_NOW).tobytes()

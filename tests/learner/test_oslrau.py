@@ -51,27 +51,6 @@ def test_a_score_is_within_a_billionth_of_the_exact_one(d, max_leaf_vars):
     np.testing.assert_allclose(model.score_samples(rows), exact, rtol=1e-9)
 
 
-def test_one_component_without_structure_is_a_product_of_gaussians():
-    X = np.random.default_rng(0).normal([3.0, -1.0], [2.0, 0.5], size=(500, 2))
-    model = OSLRAU.paper(n_init_components=1, structure_until=0)
-    model.partial_fit(X)
-    # the first update of a leaf counts its initial N(0, 1) as one observation
-    mean = X.sum(axis=0) / 501
-    variance = (1 + (X**2).sum(axis=0)) / 501 - mean**2
-    expected = norm(mean, np.sqrt(variance)).logpdf(X).sum(axis=1)
-    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-12)
-
-
-def test_a_multivariate_leaf_is_the_gaussian_of_its_records():
-    rng = np.random.default_rng(1)
-    X = rng.multivariate_normal([1, 2], [[1.0, 0.8], [0.8, 1.0]], size=400)
-    model = OSLRAU.paper(n_init_components=1, min_count=1, max_leaf_vars=2)
-    model.partial_fit(X[:100]).partial_fit(X[100:])
-    expected = multivariate_normal(X.mean(axis=0), np.cov(X.T, bias=True)).logpdf(X)
-    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-10)
-    assert model.node_counts_ == {"sum": 0, "product": 0, "leaf": 0, "multivariate_leaf": 1}
-
-
 @needs_compiler("a grid of two million points")
 @pytest.mark.parametrize(
     ("d", "max_leaf_vars", "points", "floor"),
@@ -142,25 +121,22 @@ def test_a_field_first_seen_late_is_missing_until_then():
     assert (model.score_samples(X[200:]) != model.score_samples(X_without)).all()
 
 
-def test_the_scoring_floor_widens_leaves_without_changing_the_model():
-    model, X = grown(variance_floor=0.0)
-    before = model.score_samples(X)
-    floored = model.score_samples(X, variance_floor=0.5)
-    assert floored.max() < before.max()
-    np.testing.assert_array_equal(model.score_samples(X), before)
-
-
-def test_a_scoring_floor_for_each_variable_raises_its_variance_and_widens_covariances():
+def test_leaves_are_gaussians_of_their_records_and_a_floor_for_each_variable_widens_them():
     rng = np.random.default_rng(1)
     covariance = np.array([[1.0, 0.8], [0.8, 1.0]])
     X = rng.multivariate_normal([1, 2], covariance, size=400)
     alone = OSLRAU.paper(n_init_components=1, structure_until=0).partial_fit(X)
     variance = (1 + (X**2).sum(axis=0)) / 401 - (X.sum(axis=0) / 401) ** 2
+    # the first update of a leaf counts its initial N(0, 1) as one observation
+    expected = norm(X.sum(axis=0) / 401, np.sqrt(variance)).logpdf(X).sum(axis=1)
+    np.testing.assert_allclose(alone.score_samples(X), expected, rtol=1e-12)
     floors = np.array([4.0, 1e-3])
     expected = norm(X.sum(axis=0) / 401, np.sqrt([4.0, variance[1]])).logpdf(X).sum(axis=1)
     np.testing.assert_allclose(alone.score_samples(X, variance_floor=floors), expected, rtol=1e-12)
     joint = OSLRAU.paper(n_init_components=1, min_count=1, max_leaf_vars=2)
     joint.partial_fit(X[:100]).partial_fit(X[100:])
+    expected = multivariate_normal(X.mean(axis=0), np.cov(X.T, bias=True)).logpdf(X)
+    np.testing.assert_allclose(joint.score_samples(X), expected, rtol=1e-10)
     wide = np.cov(X.T, bias=True) + np.diag(floors)
     expected = multivariate_normal(X.mean(axis=0), wide).logpdf(X)
     np.testing.assert_allclose(joint.score_samples(X, variance_floor=floors), expected, rtol=1e-10)
@@ -171,8 +147,10 @@ def test_a_scoring_floor_for_each_variable_raises_its_variance_and_widens_covari
 @pytest.mark.parametrize("max_leaf_vars", [0, 2])
 def test_the_same_scoring_floor_for_all_variables_gives_the_bits_of_a_number(max_leaf_vars):
     model, X = grown(max_leaf_vars=max_leaf_vars)
+    before = model.score_samples(X)
     by_variable = model.score_samples(X, variance_floor=np.full(3, 0.01))
     np.testing.assert_array_equal(by_variable, model.score_samples(X, variance_floor=0.01))
+    np.testing.assert_array_equal(model.score_samples(X), before)  # the model is as it was
 
 
 def test_a_budget_too_small_for_the_fields_leaves_one_component():

@@ -25,17 +25,10 @@ def test_only_values_beyond_all_so_far_are_outside(rows, cuts):
     assert (ranges.is_outside(np.array([below, above])) == known).all()
 
 
-def scorer_after(rows):
-    scorer = StreamScorer(OSLRAU())
-    scorer.process(rows)
-    return scorer
-
-
-ROWS = np.random.default_rng(0).normal(size=(300, 3))
-
-
 def test_anomalies_that_are_not_learned_do_not_widen_the_range():
     rows = np.random.default_rng(1).normal(size=(1400, 3))
     rows[1300, 1] = 1e6
-    _, arrays_ = unpack(scorer_after(rows).to_bytes(), "StreamScorer")
+    scorer = StreamScorer(OSLRAU())
+    scorer.process(rows)
+    _, arrays_ = unpack(scorer.to_bytes(), "StreamScorer")
     assert arrays_["highest"][1] < 10 and (arrays_["lowest"] < arrays_["highest"]).all()

@@ -100,8 +100,6 @@ def test_a_category_matters_whatever_its_code():
 def test_only_deviations_that_matter_open_incidents_however_long_they_last(side):
     rows = stream()
     rows[6000:6300, 2] -= 5.0
-    scorer = StreamScorer(
-        OSLRAU(), alarm_rate=RATE, directions={2: side}, incidents=IncidentParameters()
-    )
-    opened = [event for event in scorer.process(rows).incidents if event.state == "opened"]
+    block = scored(rows, directions={2: side}, incidents=IncidentParameters())
+    opened = [event for event in block.incidents if event.state == "opened"]
     assert len(opened) == (1 if side == "low" else 0)

@@ -7,13 +7,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 from interpreter import needs_compiler
-from naive_seasons import NaiveDays, less_days, local, shape
+from naive_seasons import NaiveDays, local
 from streams import blame_of
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.seasons.calendar import Calendar
-from faust_oslrau.learner.seasons.days import WEEK, Days, between_hours
-from faust_oslrau.learner.seasons.shapes import find_shape, without_days
+from faust_oslrau.learner.seasons.days import Days
 from faust_oslrau.learner.state import unpack
 
 DAY = 86_400_000
@@ -44,26 +43,6 @@ def run(rows, times, *, seasons="Europe/Berlin", learner=OSLRAU, **parameters):
 def counting(scorer):
     """Return which shapes count (6, d): levels, steps and spreads, of day and week."""
     return unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"]
-
-
-@needs_compiler("two weeks of minutes")
-def test_values_of_the_day_at_night_are_found_and_usual_ones_raise_no_more_alarms():
-    times, per_day = times_of(20, 1440), 1440
-    rows, bursts = daily(np.random.default_rng(4), times, zone="UTC"), []
-    for day in range(15, 19):
-        start, noon = day * per_day + 150, day * per_day + 690
-        bursts.append(slice(start, start + 10))
-        rows[bursts[-1]] = rows[noon : noon + 10]
-    found = {}
-    for seasons in (None, "UTC"):
-        block = run(rows, times, seasons=seasons)[1]
-        found[seasons] = [bool(block.is_anomaly[burst].any()) for burst in bursts]
-    assert found[None] == [False] * 4
-    assert found["UTC"] == [True] * 4
-    usual = np.arange(len(rows)) >= 14 * per_day
-    for burst in bursts:
-        usual[burst] = False
-    assert block.is_anomaly[usual].mean() <= 0.002
 
 
 def autoregression(rng, n):
@@ -235,24 +214,3 @@ def test_means_of_quarters_and_deviations_of_hours_are_those_of_the_oracle():
         found = [[[find(date, at, v) for v in range(2)] for at in range(n)]
                  for date in expected]  # fmt: skip
         np.testing.assert_allclose(getattr(days, name), found, rtol=1e-4, atol=1e-5)
-
-
-def test_between_hours_levels_lie_on_lines():
-    hours = np.random.default_rng(26).normal(size=(168, 1))
-    at = (np.arange(WEEK) + 0.5) / 4.0
-    expected = np.interp(at, np.arange(-1, 169) + 0.5, hours[np.arange(-1, 169) % 168, 0])
-    np.testing.assert_allclose(between_hours(hours)[:, 0], expected)
-
-
-@pytest.mark.parametrize("groups", [1, 3])
-def test_shapes_are_those_of_the_oracle(groups):
-    rng = np.random.default_rng(21)
-    group = np.arange(15) % groups
-    hours = rng.uniform(-1, 1, size=(15, 24)) + rng.uniform(-1, 1, size=(groups, 24))[group]
-    hours[0, :7] = hours[4, 3] = np.nan
-    found = find_shape(
-        hours[..., None], group, np.arange(15), np.ones(1), 5, np.zeros(1, bool), np.zeros(1)
-    ).values
-    for (g, hour), value in shape(hours.tolist(), group.tolist()).items():
-        assert found[g, hour, 0] == pytest.approx(value)
-    np.testing.assert_allclose(without_days(hours[..., None])[..., 0], less_days(hours.tolist()))

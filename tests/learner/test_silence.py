@@ -5,7 +5,6 @@ import pytest
 from interpreter import needs_compiler
 from naive_silence import NaiveSilences
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.scoring.clock import Clock
 from faust_oslrau.learner.silence.layer import Silences
 
@@ -43,24 +42,6 @@ def kept(times, who, wanted):
     return times[wanted], who[wanted]
 
 
-def test_an_entity_that_stops_is_found_once_and_its_return_is_told():
-    times, who = arrivals(np.random.default_rng(0))
-    since, until = START + 2 * HOUR, START + 3 * HOUR
-    times, who = kept(times, who, (who != 3) | (times < since) | (times > until))
-    began, ended = follow(times, who)
-    assert (began.state, ended.state) == ("began", "ended")
-    assert began.entity == ended.entity == "e3"
-    last = np.flatnonzero((who == 3) & (times < since))[-1]
-    assert began.last_offset == ended.last_offset == last
-    assert began.last_timestamp == times[last]
-    # Regular entities are missed after about three of their gaps, by records of others.
-    assert 3 * 60 < began.limit < 4.5 * 60
-    assert began.limit < began.seconds < began.limit + 30
-    assert times[began.row] - times[last] == pytest.approx(1000 * began.seconds, abs=30_000)
-    assert who[ended.row] == 3
-    assert ended.seconds == pytest.approx(3600, rel=0.05)
-
-
 def test_a_partition_that_stops_is_one_event_and_its_entities_are_not_silent():
     times, who = arrivals(np.random.default_rng(1), hours=12)
     for hour in (3, 5, 7, 9):
@@ -72,17 +53,6 @@ def test_a_partition_that_stops_is_one_event_and_its_entities_are_not_silent():
         assert times[silence.last_offset] == silence.last_timestamp
         assert np.diff(times)[silence.last_offset] > 0.9 * HOUR
         assert silence.row == silence.last_offset + 3
-
-
-@needs_compiler("long streams")
-def test_pauses_that_come_again_become_usual():
-    times, who = arrivals(np.random.default_rng(3), entities=5, hours=40 * 24, gap=10 * MINUTE)
-    times, who = kept(times, who, (who > 0) | ((times - START) % DAY < 16 * HOUR))
-    found = follow(times, who)
-    assert {silence.entity for silence in found} == {"e0"}
-    days = [(times[silence.row] - START) // DAY for silence in found]
-    assert days
-    assert max(days) < 7
 
 
 def paused(gap, every, pause, days):
@@ -136,17 +106,6 @@ def test_an_entity_that_pauses_each_night_and_then_stops_is_found():
     assert found[-1].state == "began"
     assert found[-1].last_timestamp > stop - 2 * MINUTE
     assert found[-1].seconds < 13 * 3600
-
-
-@needs_compiler("long streams")
-def test_pauses_that_came_for_a_while_are_forgotten_after_two_months():
-    times = paused(MINUTE, DAY, HOUR, 90)
-    often = paused(MINUTE, DAY, 0, 90)
-    times = np.concatenate([times[times < START + 9 * DAY], often[often >= START + 9 * DAY]])
-    for day, length in ((30, HOUR), (80, HOUR)):
-        since = START + day * DAY
-        times = times[(times < since) | (times > since + length)]
-    assert [at // DAY for at in ends(times)] == [1, 2, 3, 4, 80]
 
 
 WRONG = {
@@ -214,25 +173,6 @@ def test_silences_are_those_of_the_oracle(gap):
     for silence, entry in zip(found, expected, strict=True):
         assert 1000 * silence.seconds == pytest.approx(entry[4], rel=1e-5)
         assert 1000 * silence.limit == pytest.approx(entry[5], rel=1e-5)
-
-
-def test_they_can_be_switched_on_and_off_between_two_calls():
-    scorer = StreamScorer(OSLRAU(max_nodes=50), max_entities=5)
-    times, who = arrivals(np.random.default_rng(9), entities=4)
-    away = (times > START + 4 * HOUR) & (times < START + 5 * HOUR) & (who == 3)
-    times, who = kept(times, who, ~away)
-    rows, keys = np.random.default_rng(9).normal(size=(len(times), 1)), [b"e%d" % e for e in who]
-    places = np.column_stack([np.arange(len(times)), times])
-    assert not scorer.process(rows[:300], keys[:300], places[:300]).silences
-    scorer.silences = True
-    found = scorer.process(rows[300:], keys[300:], places[300:]).silences
-    assert [(silence.state, silence.entity) for silence in found] == [
-        ("began", "e3"),
-        ("ended", "e3"),
-    ]
-    assert scorer.silence_limit is not None
-    scorer.silences = False
-    assert scorer.silence_limit is None
 
 
 def test_entities_that_are_silent_are_counted_and_named_the_longest_first():

@@ -131,9 +131,8 @@ def test_hyper_parameters_from_a_numpy_grid_can_be_written():
 
 
 def test_a_representation_names_what_differs_from_the_defaults():
-    assert (
-        repr(OSLRAUDensity(OSLRAU(min_count=20))) == "OSLRAUDensity(learner=OSLRAU(min_count=20))"
-    )
+    density = OSLRAUDensity(OSLRAU(min_count=20))
+    assert repr(density) == "OSLRAUDensity(learner=OSLRAU(min_count=20))"
 
 
 def test_pickling_keeps_every_bit():
@@ -159,9 +158,8 @@ X_OF = X + LEVELS[ENTITY]
 def test_with_entities_rows_are_held_against_their_own():
     density = OSLRAUDensity(EntityDensity(), batch_size=50).fit(X_OF, entity=ENTITY)
     model = EntityDensity().partial_fit(X_OF, ENTITY, batch_size=50)
-    np.testing.assert_array_equal(
-        density.score_samples(X_OF, entity=ENTITY), model.score_samples(X_OF, ENTITY)
-    )
+    found = density.score_samples(X_OF, entity=ENTITY)
+    np.testing.assert_array_equal(found, model.score_samples(X_OF, ENTITY))
     assert density.score(X_OF, entity=ENTITY) > density.score(X_OF, entity=ENTITY[::-1]) + 5
     density.partial_fit(X_OF, entity=ENTITY)
     assert density.learner_.n_records_ == 1200

@@ -36,15 +36,11 @@ def assert_counts_that_add_up(network, forgetting):
 
 @settings(max_examples=examples(40))
 @given(
-    seed=st.integers(0, 10_000),
-    d=st.integers(1, 5),
-    batch_size=st.sampled_from([1, 8, 64]),
-    missing=st.sampled_from([0.0, 0.2]),
-    background=st.booleans(),
-    max_nodes=st.sampled_from([15, 60, 2_000]),
-    max_leaf_vars=st.sampled_from([0, 2, 16]),
-    memory=st.sampled_from([None, 200.0]),
-)
+    seed=st.integers(0, 10_000), d=st.integers(1, 5),
+    batch_size=st.sampled_from([1, 8, 64]), missing=st.sampled_from([0.0, 0.2]),
+    background=st.booleans(), max_nodes=st.sampled_from([15, 60, 2_000]),
+    max_leaf_vars=st.sampled_from([0, 2, 16]), memory=st.sampled_from([None, 200.0]),
+)  # fmt: skip
 def test_every_network_on_the_way_is_valid(seed, d, batch_size, missing, **options):
     model, before = OSLRAU(min_count=8, **options), None
     for batch in np.array_split(clusters(seed, 384, d, missing), 384 // batch_size):
@@ -62,25 +58,26 @@ def first(network, kind):
     return next(i for i in network.live if network.nodes[i]["kind"] == kind)
 
 
-def first_edge(network, kind):
-    return network.edges[network.nodes[first(network, kind)]["first_edge"]]
+def of_node(kind, member, change):
+    """Return a damage to one member of the first node of a kind."""
+
+    def damage(network):
+        node = network.nodes[first(network, kind)]
+        node[member] = change(node[member])
+
+    return damage
 
 
-def swap_a_variable(network):
-    network.nodes[first(network, LEAF)]["scope"] ^= 1
+def first_edge(network):
+    return network.edges[network.nodes[first(network, SUM)]["first_edge"]]
 
 
 def share_a_child(network):
-    edge = first_edge(network, SUM)
-    edge["child"] = network.edges[edge["next"]]["child"]
+    first_edge(network)["child"] = network.edges[first_edge(network)["next"]]["child"]
 
 
-def shorten_a_scope(network):
-    network.nodes[first(network, PRODUCT)]["n_scope"] -= 1
-
-
-def forget_an_edge(network):
-    network.nodes[first(network, PRODUCT)]["n_children"] -= 1
+def weigh_nothing(network):
+    first_edge(network)["weight"] = 0.0
 
 
 def list_a_parent_first(network):
@@ -96,14 +93,6 @@ def list_too_few(network):
     network.nodes[last_but_one]["next"] = NIL
 
 
-def weigh_nothing(network):
-    first_edge(network, SUM)["weight"] = 0.0
-
-
-def vary_by_less_than_nothing(network):
-    network.nodes[first(network, LEAF)]["variance"] = -1.0
-
-
 def lose_a_mean(network):
     network.statistics(first(network, PRODUCT))[0] = np.nan
 
@@ -111,14 +100,14 @@ def lose_a_mean(network):
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (swap_a_variable, "disjoint scopes"),
+        (of_node(LEAF, "scope", lambda scope: scope ^ 1), "disjoint scopes"),
+        (of_node(PRODUCT, "n_scope", lambda n: n - 1), "equal scopes|disjoint scopes"),
+        (of_node(PRODUCT, "n_children", lambda n: n - 1), "as many children"),
+        (of_node(LEAF, "variance", lambda _: -1.0), "no negative variance"),
         (share_a_child, "one parent"),
-        (shorten_a_scope, "equal scopes|disjoint scopes"),
-        (forget_an_edge, "as many children"),
+        (weigh_nothing, "positive weights"),
         (list_a_parent_first, "children listed first"),
         (list_too_few, "listed once"),
-        (weigh_nothing, "positive weights"),
-        (vary_by_less_than_nothing, "no negative variance"),
         (lose_a_mean, "finite statistics"),
     ],
 )

@@ -48,9 +48,8 @@ def test_the_mass_is_that_of_gaussians_further_out_by_the_observed_fields():
     found = fitted(PAST)
     for row, log_mass in zip(ROWS, found.log_mass(ROWS), strict=True):
         if not np.isnan(row).all():
-            assert log_mass == pytest.approx(
-                min(naive_log_mass(found, row), 0.0), abs=0.1, rel=0.05
-            )
+            expected = min(naive_log_mass(found, row), 0.0)
+            assert log_mass == pytest.approx(expected, abs=0.1, rel=0.05)
 
 
 @pytest.mark.parametrize("fields", [1.0, 3.0, 16.0, 100.0])
@@ -61,26 +60,6 @@ def test_the_survival_of_a_chi_square_falls_with_it_and_is_right(fields):
     expected = chi2.logsf(q, fields)
     near = expected > -7.0
     np.testing.assert_allclose(found[near], expected[near], atol=0.25)
-
-
-def test_a_small_group_counts_for_no_more_than_its_share():
-    rng = np.random.default_rng(93)
-    rows = rng.normal(size=(1000, 8))
-    rows[:30] = 4.0 + 0.01 * rng.normal(size=(30, 8))
-    found = fitted(rows)
-    assert np.median(found.log_mass(rows[:30])) < np.log(0.03)
-    assert np.median(found.log_mass(rows[30:])) > np.log(0.2)
-
-
-def test_new_regimes_are_followed_and_old_ones_give_way():
-    moves = np.random.default_rng(0).normal(size=(10, D)) * 6.0 * np.nanstd(PAST, axis=0)
-    found, n = fitted(PAST), 1000
-    for rows in PAST + moves[:, None]:
-        for _ in range(4):
-            n += REFIT
-            found.update(rows, n)
-        assert np.median(found.log_mass(rows)) > -2.0
-    assert np.median(found.log_mass(PAST + moves[0])) < -20.0
 
 
 def test_a_field_that_begins_to_vary_late_counts_from_the_next_fit_on():
@@ -102,12 +81,6 @@ def test_wild_values_give_finite_masses_and_do_not_blind(wild):
     assert np.isfinite(log_mass).all() and (log_mass <= 0).all()
     far = np.nanmean(PAST[:300], axis=0) + 20.0 * np.nanstd(PAST[:300], axis=0)
     assert found.log_mass(far[None])[0] < np.log(0.01)
-
-
-@pytest.mark.parametrize("rows", [np.full((20, 3), np.nan), np.ones((20, 3)), np.ones((1, 3))])
-def test_rows_that_tell_nothing_make_nothing_unusual(rows):
-    log_mass = fitted(rows).log_mass(np.array([[1.0, 1.0, 1.0], [np.nan] * 3]))
-    assert (log_mass > np.log(0.5)).all()
 
 
 def test_without_records_and_of_too_many_fields_nothing_is_unusual():

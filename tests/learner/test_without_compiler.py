@@ -26,14 +26,10 @@ print(json.dumps([model.n_nodes_, model.score_samples(rows[:40]).tolist(),
 def test_the_kernels_are_plain_python_too():
     rows = clusters(81, 300, 3)
     answer = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps(rows.tolist()),
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", PROGRAM], input=json.dumps(rows.tolist()),
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=True,
         timeout=600,
-    )
+    )  # fmt: skip
     nodes, scores, contributions = json.loads(answer.stdout)
     model = OSLRAU(min_count=20, memory=200).partial_fit(rows, batch_size=25)
     assert nodes == model.n_nodes_ > 20

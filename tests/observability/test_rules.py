@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import yaml
 from alert_cases import FIRING, HEALTHY, MINUTES, SILENT, damaged, open_incidents, setting
-from dashboards import DASHBOARDS, ROOT, RULES, alerts, load, metric_names, rule_expressions, rules
+from dashboards import DASHBOARDS, ROOT, RULES, alerts, load, rules
 
 from grafana import build
 
@@ -39,15 +39,11 @@ def check(promtool):
 
     def run(alert, changed, fires):
         series = {**HEALTHY, **dict(changed)}
+        expression = f'count(ALERTS{{alertname=~"{alert}", alertstate="firing"}})'
+        samples = [{"labels": "{}", "value": 1}] if fires else []
         test = {
             "input_series": [{"series": name, "values": series[name]} for name in series],
-            "promql_expr_test": [
-                {
-                    "expr": f'count(ALERTS{{alertname=~"{alert}", alertstate="firing"}})',
-                    "eval_time": "120m",
-                    "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
-                }
-            ],
+            "promql_expr_test": [{"expr": expression, "eval_time": "120m", "exp_samples": samples}],
         }
         # Only the rules in question: all of them take half a second.
         groups = _groups()
@@ -103,14 +99,9 @@ def test_a_chat_message_says_what_since_when_and_in_which_fields(tool, tmp_path)
         "dashboard_url": "http://grafana/d/oslrau-model",
     }
     begun = {"startsAt": "2026-01-02T03:04:05Z", "labels": labels, "status": "firing"}
-    data = {
-        "status": "firing",
-        "commonLabels": labels,
-        "alerts": [
-            {**begun, "annotations": {**annotations, "fields": "speed torque"}},
-            {**begun, "annotations": annotations},
-        ],
-    }
+    told = [{**begun, "annotations": each} for each in (
+        {**annotations, "fields": "speed torque"}, annotations)]  # fmt: skip
+    data = {"status": "firing", "commonLabels": labels, "alerts": told}
     title = _rendered(tool, "oslrau.title", data, tmp_path)
     assert title == "[FIRING] OslrauIncident on machines"
     with_fields, without = _rendered(tool, "oslrau.text", data, tmp_path).splitlines()
@@ -130,35 +121,24 @@ def test_a_chat_message_of_notify_says_what_is_wrong(tool, tmp_path):
 
 def test_the_alert_of_an_incident_names_the_fields_that_were_blamed_most(promtool):
     blamed = 'oslrau_blamed_fields_total{job="oslrau", topic="features", field="%s"}'
-    labels = {"job": "oslrau", "topic": "features", "partition": "0"}
-    opened = (
-        'oslrau_incidents_open{job="oslrau", topic="features", partition="0", severity="major"}'
-    )
+    place = 'job="oslrau", topic="features", partition="0"'
+    series = {
+        f'oslrau_incidents_open{{{place}, severity="major"}}': "1x30", blamed % "torque": "0+2x30",
+        blamed % "speed": "0+5x30", blamed % "before": "9x30",
+    }  # fmt: skip
+    labels = {"job": "oslrau", "topic": "features", "partition": "0", "severity": "warning"}
+    annotations = {
+        "summary": "There is a major or critical incident.",
+        "description": "features/0 has a major or critical incident.",
+        "fields": "speed torque ",
+        "runbook_url": "docs/runbooks.md#oslrauincident",
+        "dashboard_url": f"{build.GRAFANA}/d/oslrau-model?var-topic=features&var-partition=0",
+    }
+    alerts = [{"exp_labels": labels, "exp_annotations": annotations}]
     test = {
-        "input_series": [
-            {"series": opened, "values": "1x30"},
-            {"series": blamed % "torque", "values": "0+2x30"},
-            {"series": blamed % "speed", "values": "0+5x30"},
-            {"series": blamed % "before", "values": "9x30"},
-        ],
+        "input_series": [{"series": name, "values": series[name]} for name in series],
         "alert_rule_test": [
-            {
-                "eval_time": "20m",
-                "alertname": "OslrauIncident",
-                "exp_alerts": [
-                    {
-                        "exp_labels": {**labels, "severity": "warning"},
-                        "exp_annotations": {
-                            "summary": "There is a major or critical incident.",
-                            "description": "features/0 has a major or critical incident.",
-                            "fields": "speed torque ",
-                            "runbook_url": "docs/runbooks.md#oslrauincident",
-                            "dashboard_url": f"{build.GRAFANA}/d/oslrau-model"
-                            "?var-topic=features&var-partition=0",
-                        },
-                    }
-                ],
-            }
+            {"eval_time": "20m", "alertname": "OslrauIncident", "exp_alerts": alerts}
         ],
     }
     promtool(_groups(), test)
@@ -197,9 +177,8 @@ def test_a_copy_of_the_rules_has_other_addresses_and_is_the_same_else(tool, tmp_
     copy = tmp_path / "rules.yml"
     copy.write_text(build.rules(wiki, grafana))
     subprocess.run([tool("promtool"), "check", "rules", copy], check=True)
-    told = {
-        rule["alert"]: rule["annotations"] for rule in rules(copy.read_text()) if "alert" in rule
-    }
+    found = rules(copy.read_text())
+    told = {rule["alert"]: rule["annotations"] for rule in found if "alert" in rule}
     assert told["OslrauNoWorker"]["runbook_url"] == f"{wiki}#oslraunoworker"
     assert told["OslrauNoWorker"]["dashboard_url"] == f"{grafana}/d/oslrau-pipeline"
     back = copy.read_text().replace(wiki, "docs/runbooks.md").replace(grafana, build.GRAFANA)
@@ -223,12 +202,6 @@ def test_a_damaged_snapshot_found_before_the_first_look_fires_too(check):
 def test_a_setting_moves_the_limit_with_it(check):
     doubled = setting("alarm_rate", f"0.004x{MINUTES}")
     check("OslrauAnomalies", [*FIRING["OslrauAnomalies"], doubled], fires=False)
-
-
-def test_recorded_series_are_read_where_they_are_recorded():
-    recorded = {rule["record"] for rule in rules() if "record" in rule}
-    named = {name for text in rule_expressions().values() for name in metric_names(text)}
-    assert {name for name in named if ":" in name} <= recorded
 
 
 def test_prometheus_scrapes_as_often_as_grafana_believes():

@@ -14,16 +14,16 @@ from faust_oslrau.app.demo.summary import Caught, Summary, summarize
 
 def summary_of(account: Account) -> Summary:
     return summarize(
-        account,
-        broker="127.0.0.1:9092",
-        topics=["features"],
-        seconds=2.0,
-        fields=["speed"],
-        left_out=["at (times)"],
-        nodes=7,
-        alarm_rate=0.001,
-        worker_failure=None,
-    )
+        account, broker="127.0.0.1:9092", topics=["features"], seconds=2.0, fields=["speed"],
+        left_out=["at (times)"], nodes=7, alarm_rate=0.001, worker_failure=None,
+    )  # fmt: skip
+
+
+def printed(summary: Summary) -> str:
+    """Return the words of a printed summary, with one space between them."""
+    console = Console(width=160, record=True, file=StringIO())
+    print_summary(console, summary)
+    return " ".join(console.export_text().split())
 
 
 @pytest.fixture
@@ -70,9 +70,7 @@ def test_anomalies_are_judged_by_what_was_injected(account: Account) -> None:
         "blamed": {"field": "speed", "value": 9.0, "expected": 1.5},
         "incident": None, "records_until_open": None,
     }  # fmt: skip
-    console = Console(width=160, record=True, file=StringIO())
-    print_summary(console, summary)
-    shown = " ".join(console.export_text().split())
+    shown = printed(summary)
     assert "1 injected ones; 1 of 3 usual records, where 0 are expected" in shown
     assert "spike 0/1 speed is 9, expected 1.5 none spike 0/2 nothing none" in shown
 
@@ -113,9 +111,7 @@ def test_an_injected_anomaly_is_told_with_the_incident_of_its_machine() -> None:
     assert [each["incident"] for each in summary.to_json()["latest_injected"]] == [
         "features/0/3", "features/0/2", None,
     ]  # fmt: skip
-    console = Console(width=160, record=True, file=StringIO())
-    print_summary(console, summary)
-    shown = " ".join(console.export_text().split())
+    shown = printed(summary)
     assert (
         "stuck 0/1 unusual: speed major of a, after 2 records "
         "shift 0/2 unusual: speed minor of b, at once spike 0/3 nothing none"
@@ -136,9 +132,7 @@ def test_a_record_without_an_answer_is_missing(account: Account) -> None:
     "answer",
     [
         lambda account: account.add_score(Place(0, 0), False),  # twice
-        lambda account: account.add_dead_letter(
-            Place(1, 1), "not_json", "expected JSON"
-        ),  # it was scored
+        lambda account: account.add_dead_letter(Place(1, 1), "not_json", ""),  # it was scored
         lambda account: account.add_score(Place(1, 2), False),  # nothing was sent there
         lambda account: account.add_anomaly(Place(0, 1)),  # twice
         lambda account: account.add_anomaly(Place(0, 2)),  # its score is not anomalous
@@ -161,11 +155,8 @@ def test_neither_early_answers_nor_gaps_in_the_log_leave_a_record_missing() -> N
     assert summary_of(account).is_accounted
 
 
-def test_a_summary_of_nothing_says_so() -> None:
-    assert verdict(summary_of(Account(1))) == "No record was sent."
-
-
 def test_records_of_which_none_was_scored_are_accounted_for_but_not_good() -> None:
+    assert verdict(summary_of(Account(1))) == "No record was sent."
     account = Account(1)
     account.add_sent(0, 0, [None, None])
     for offset in range(2):
@@ -173,8 +164,6 @@ def test_records_of_which_none_was_scored_are_accounted_for_but_not_good() -> No
     summary = summary_of(account)
     assert summary.is_accounted and not summary.is_good
     assert verdict(summary).endswith("all are dead letters. The first: 0/0: expected fields, 0")
-    console = Console(width=160, record=True, file=StringIO())
-    print_summary(console, summary)
-    printed = console.export_text()
-    assert "injected" not in printed and "no_features" in printed
-    assert "at (times)" in printed and "speed" in printed
+    shown = printed(summary)
+    assert "injected" not in shown and "no_features" in shown
+    assert "at (times)" in shown and "speed" in shown

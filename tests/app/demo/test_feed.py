@@ -15,7 +15,6 @@ from faust_oslrau.app.demo.feed import (
     sensor_messages,
 )
 from faust_oslrau.app.demo.sensors import FIELDS
-from faust_oslrau.app.offline.input_files import InputFileError
 from faust_oslrau.app.offline.partitioner import partition_of
 from faust_oslrau.topics import FeatureDecoder
 
@@ -31,9 +30,7 @@ def many() -> list[Message]:
     return messages(60_000)
 
 
-def test_every_kind_of_fault_occurs_complete_and_once_the_models_are_warm(
-    many: list[Message],
-) -> None:
+def test_every_kind_of_fault_occurs_once_the_models_are_warm(many: list[Message]) -> None:
     labels = {message.label for message in many} - {None}
     assert labels == FAULTS.keys() - {OTHER_MACHINE} | MALFORMATIONS.keys()
     assert not any(message.label in FAULTS for message in many[: WARM_UP * PARTITIONS])
@@ -43,9 +40,7 @@ def test_every_kind_of_fault_occurs_complete_and_once_the_models_are_warm(
     assert not np.isnan(rows).any()
 
 
-def test_malformed_messages_are_rejected_for_the_reason_that_is_expected(
-    many: list[Message],
-) -> None:
+def test_malformed_messages_are_rejected_for_the_right_reason(many: list[Message]) -> None:
     malformed = [message for message in many if message.label in MALFORMATIONS]
     decoded = FeatureDecoder(FIELDS, 10_000).decode([message.value for message in malformed])
     assert decoded.positions == []
@@ -57,13 +52,6 @@ def test_the_reading_of_another_machine_is_one_of_the_anomalies_of_machines_that
     labels = [message.label for message in messages(30_000, machines=90)]
     assert OTHER_MACHINE in labels
     assert not set(labels[: 90 * WARM_UP_READINGS]) & FAULTS.keys()
-
-
-def test_a_file_of_another_kind_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    path = tmp_path / "rows.xls"
-    path.touch()
-    with pytest.raises(InputFileError, match=r"rows\.xls: expected a name that ends in \.csv"):
-        file_messages(path, 2)
 
 
 def test_rows_of_a_file_are_spread_over_the_partitions_as_produce_does(tmp_path: Path) -> None:

@@ -3,9 +3,7 @@
 import json
 
 
-def test_lines_name_their_places_and_many_bad_records_have_few(
-    topics, client, start_worker, topic_name
-):
+def test_lines_name_places_and_many_bad_records_have_few(topics, client, start_worker, topic_name):
     client.send(topic_name, [(0, b"broken\n")] * 500 + [(0, b'{"a": 1}')])
     worker = start_worker().wait_ready().wait_records(501)
     assert worker.terminate() == 0

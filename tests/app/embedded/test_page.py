@@ -44,17 +44,6 @@ def test_numbers_and_charts_follow_the_records(scene, page):
     page.theme("light")
 
 
-def test_a_forecast_is_plotted_as_the_band_behind_the_values(scene, page):
-    worker = scene.score(usual_rows(600), history="10", forecasts="true")
-    page.open().wait_state("live")
-    for seed in range(3):
-        scene.send(usual_rows(20, seed))
-        time.sleep(1)
-    page.wait_until(lambda: page.pixels("#field canvas", "blue-soft") > 1000, "plotting the band")
-    course = orjson.loads(worker.get(f"/field?topic={scene.topic}&partition=0&field=a")[1])
-    assert course["expected_low"][-1] < course["expected_high"][-1]
-
-
 def test_five_thousand_nodes_can_be_explored_while_records_flow(scene, page):
     worker = scene.score(
         _many_clusters(8000), learner_max_nodes=5200,
@@ -103,7 +92,8 @@ class TestOfOneWorker:
     @classmethod
     def scene(cls, broker, tmp_path_factory):
         scene = Scene(broker, "of-one-worker", tmp_path_factory.mktemp("page"))
-        scene.score([*usual_rows(2000), *[(1, b"broken")] * 3])
+        rows = [*usual_rows(2000), *[(1, b"broken")] * 3]
+        scene.worker = scene.score(rows, history="10", forecasts="true")
         yield scene
         scene.workers.kill()
 
@@ -147,9 +137,11 @@ class TestOfOneWorker:
             scene.send(usual_rows(20, seed))
             time.sleep(1)
         plot = page.find("#field canvas")
-        page.wait_until(
-            lambda: page.pixels("#field canvas", "blue") > 0, "plotting the first field"
-        )
+        page.wait_until(lambda: page.pixels("#field canvas", "blue") > 0, "plotting values")
+        page.wait_until(lambda: page.pixels("#field canvas", "blue-soft") > 1000, "and the band")
+        place = f"topic={scene.topic}&partition=0&field=a"
+        course = orjson.loads(scene.worker.get(f"/field?{place}")[1])
+        assert course["expected_low"][-1] < course["expected_high"][-1]
         label = plot.get_attribute("aria-label")
         page.find("#field-choice option:nth-child(2)").click()
         page.wait_until(lambda: plot.get_attribute("aria-label") != label, "plotting another")
@@ -169,25 +161,22 @@ class TestOfOneWorker:
         assert max(seconds) - min(seconds) < 30  # the charts move on by one a second
         assert abs(time.time() - seconds[-1]) < 30
 
-    def test_large_numbers_are_legible(self, page):
-        assert page.browser.execute_async_script(
-            "const [done] = arguments;"
-            "import('/page/format.js').then((f) => done([f.figure(12345678), f.figure(123456),"
-            " f.number(1.5e12), f.number(1234567), f.short(4500)]))"
-        ) == ["12.3 M", "123,456", "1.50 \N{MULTIPLICATION SIGN} 10¹²", "1,234,567", "4.5k"]
-
-    def test_a_time_beyond_the_calendar_is_not_shown(self, page):
-        assert page.browser.execute_async_script(
-            "const [done] = arguments;"
-            "import('/page/format.js').then((f) => done([f.moment(1.79e15), f.moment(null)]))"
-        ) == 2 * ["\N{EN DASH}"]
-
-    def test_while_a_backlog_is_read_the_charts_say_so(self, page):
-        assert page.browser.execute_async_script(
-            "const [done] = arguments; import('/page/history.js').then(({ backlog }) => done(["
-            "backlog({ lag: 120000, rate: 10000 }).slice(0, 73),"
-            "backlog({ lag: 40000, rate: 10000 }), backlog({ lag: null, rate: 0 })]))"
-        ) == ["Reading a backlog: 120,000 records to go, about 12 s at the present rate.", "", ""]
+    @pytest.mark.parametrize(
+        ("module", "calls", "shown"),
+        [
+            ("format", "figure(12345678), m.figure(123456), m.number(1.5e12), m.number(1234567)",
+             ["12.3 M", "123,456", "1.50 \N{MULTIPLICATION SIGN} 10¹²", "1,234,567"]),
+            ("format", "short(4500), m.moment(1.79e15), m.moment(null)",
+             ["4.5k", *2 * "\N{EN DASH}"]),
+            ("history", "backlog({ lag: 120000, rate: 10000 }).slice(0, 73)",
+             ["Reading a backlog: 120,000 records to go, about 12 s at the present rate."]),
+            ("history", "backlog({ lag: 40000, rate: 10000 }), m.backlog({ lag: null, rate: 0 })",
+             ["", ""]),
+        ],
+    )  # fmt: skip
+    def test_numbers_times_and_backlogs_are_legible(self, page, module, calls, shown):
+        script = f"import('/page/{module}.js').then((m) => arguments[0]([m.{calls}]))"
+        assert page.browser.execute_async_script(script) == shown
         assert page.text("#backlog") == ""
 
 

@@ -115,9 +115,8 @@ def test_one_of_many_entities_can_be_found_and_shows_its_field_and_its_incidents
     page.wait_until(lambda: page.count(".incident") == 0, "showing its incidents only")
     assert page.text("#anomalies") == "None that match."
     plot = page.find("#field canvas")  # nobody has looked at it before
-    page.wait_until(
-        lambda: plot.get_attribute("aria-label") != "no values yet", "plotting its last records"
-    )
+    has_values = lambda: plot.get_attribute("aria-label") != "no values yet"  # noqa: E731
+    page.wait_until(has_values, "plotting its last records")
     choice.clear()
     choice.send_keys(Keys.ENTER)
     page.wait_until(lambda: page.count(".incident") == 1, "showing all again")

@@ -25,7 +25,7 @@ _STRANGE = [
 ]
 
 
-def test_a_worker_passes_over_what_only_looks_like_an_incident(
+def test_what_only_looks_like_an_incident_is_none(
     topics, client, settings, start_worker, topic_name
 ):
     event = {
@@ -46,7 +46,7 @@ def test_a_worker_passes_over_what_only_looks_like_an_incident(
     assert told() == ["written by a worker"]
 
 
-def test_an_incident_of_long_ago_is_found_among_events_of_others(
+def test_an_incident_of_long_ago_is_found_among_others(
     topics, client, settings, topic_name, monkeypatch
 ):
     """Events of two sources; some were written twice, after a crash."""

@@ -29,9 +29,7 @@ def test_a_taken_web_port_is_named_in_one_line(topics, start_worker):
 
 
 @pytest.mark.parametrize("library", ["numpy", "llvmlite"])
-def test_a_worker_that_is_still_importing_its_libraries_can_be_stopped(
-    library, topics, start_worker
-):
+def test_a_worker_that_still_imports_its_libraries_can_be_stopped(library, topics, start_worker):
     worker = start_worker(command=[_SCRIPT, "worker"])
     mapped = Path(f"/proc/{worker.pid}/maps")
     worker.wait_until(lambda: library in mapped.read_text(), f"importing {library}")
@@ -39,9 +37,7 @@ def test_a_worker_that_is_still_importing_its_libraries_can_be_stopped(
     assert worker.log() == ""
 
 
-def test_a_worker_that_is_compiling_its_kernels_can_be_stopped(
-    topics, start_worker, monkeypatch, tmp_path
-):
+def test_a_worker_that_compiles_kernels_can_be_stopped(topics, start_worker, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # there are none
     worker = start_worker(command=[_SCRIPT, "worker"])
     worker.wait_until(lambda: "compiling the kernels" in worker.get("/readyz")[1], "compiling")
@@ -49,9 +45,7 @@ def test_a_worker_that_is_compiling_its_kernels_can_be_stopped(
     assert "no broker answers" not in worker.log()
 
 
-def test_records_are_scored_bad_ones_are_dead_letters_and_the_pages_say_what_is_going_on(
-    topics, client, settings, start_worker, topic_name
-):
+def test_records_are_scored_and_the_pages_tell(topics, client, settings, start_worker, topic_name):
     client.send(topic_name, [(0, b'{"a": %d, "b": 1}' % i) for i in range(100)])
     worker = start_worker(features="a,b").wait_ready().wait_records(100)
     worker.wait_until(lambda: worker.model()[0]["lag"] == 0, "aware that nothing waits")

@@ -31,7 +31,7 @@ def test_a_batch_looks_like_its_last_record_to_faust():
     st.integers(1, 100),
     st.sets(st.integers(0, 200)),
 )
-def test_batches_are_joined_while_no_record_is_missing_between_them_and_they_fit(
+def test_batches_are_joined_while_none_is_missing_between_and_they_fit(
     offsets, size, most, dropped
 ):
     packed = pack(5, _records(sorted(offsets)), size)

@@ -42,9 +42,7 @@ async def _send_offset(producer, partition, offset):
 
 
 @pytest.mark.parametrize(("commits", "expected"), [(True, 9), (False, 5)])
-def test_an_offset_in_an_open_transaction_is_waited_for(
-    commits, expected, client, topic_name, caplog
-):
+def test_an_offset_of_an_open_transaction_is_awaited(commits, expected, client, topic_name, caplog):
     caplog.set_level(logging.INFO, "faust_oslrau")
 
     async def scenario(coordinator, producer, partition):

@@ -61,9 +61,7 @@ def test_scores_are_kept_as_long_as_their_source(source, scores, client, setting
     assert {name: config[name] for name in _FOREVER} == scores
 
 
-def test_scores_of_several_sources_are_kept_as_long_as_that_which_is_kept_longest(
-    client, settings, topic_name
-):
+def test_scores_of_several_sources_are_kept_as_long_as_the_longest(client, settings, topic_name):
     other = f"{topic_name}-2"
     client.create(topic_name, **{"retention.ms": "1000", "retention.bytes": "-1"})
     client.create(other, **_A_DAY)
@@ -73,9 +71,7 @@ def test_scores_of_several_sources_are_kept_as_long_as_that_which_is_kept_longes
     assert config["retention.bytes"] == "-1"
 
 
-def test_a_topic_that_is_kept_for_a_shorter_time_than_its_source_is_warned_about(
-    client, settings, topic_name, caplog
-):
+def test_a_topic_kept_shorter_than_its_source_is_warned_about(client, settings, topic_name, caplog):
     client.create(topic_name, **{"cleanup.policy": "compact"})
     client.create(settings.scores_topic, **{"retention.ms": "1000", "retention.bytes": "-1"})
     client.create(settings.anomalies_topic, **{"retention.ms": "-1", "retention.bytes": "5000"})
@@ -122,9 +118,7 @@ def test_a_topic_that_may_refuse_the_time_of_a_record_is_warned_about(
     assert caplog.text.count("may refuse the time") == bool(warned_about)
 
 
-def test_larger_topics_fit_and_smaller_ones_get_the_partitions_they_lack(
-    client, settings, topic_name
-):
+def test_larger_topics_fit_and_smaller_ones_get_more_partitions(client, settings, topic_name):
     client.create(topic_name, 3)
     client.create(settings.scores_topic, 5)
     client.create(settings.anomalies_topic, 2)

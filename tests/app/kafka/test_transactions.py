@@ -19,7 +19,8 @@ _NOW = int(time.time() * 1000)
 
 @pytest.fixture
 def producers(client, topic_name):
-    """A function that returns the producers of a worker."""
+    """A function that returns the producers of a worker; there is a topic to write to."""
+    client.create(topic_name)
     return lambda app_id=topic_name: Producers(app_id, {"bootstrap_servers": client.servers})
 
 
@@ -42,10 +43,7 @@ def _committed(client, topic):
 
 
 @pytest.mark.parametrize("sends_before", [False, True])
-def test_a_fenced_producer_leaves_no_exception_that_asyncio_logs(
-    sends_before, client, producers, topic_name
-):
-    client.create(topic_name)
+def test_a_fenced_producer_leaves_no_exception_to_log(sends_before, client, producers, topic_name):
     unretrieved = []
 
     async def run():
@@ -71,11 +69,7 @@ def test_a_fenced_producer_leaves_no_exception_that_asyncio_logs(
     assert _committed(client, topic_name) == [b"new"]
 
 
-def test_whoever_waits_behind_a_fenced_transaction_has_lost_the_partition_too(
-    client, producers, topic_name
-):
-    client.create(topic_name)
-
+def test_whoever_waits_behind_a_fenced_transaction_has_lost_it_too(producers, topic_name):
     async def run():
         zombie, owner = producers(), producers()
         await zombie.open(_TP)
@@ -89,11 +83,7 @@ def test_whoever_waits_behind_a_fenced_transaction_has_lost_the_partition_too(
     assert [type(error) for error in asyncio.run(run())] == [LostPartitionError] * 2
 
 
-def test_two_that_reopen_a_failed_producer_at_once_do_not_fence_each_other(
-    client, producers, topic_name
-):
-    client.create(topic_name)
-
+def test_two_that_reopen_a_producer_at_once_fence_no_other(client, producers, topic_name):
     async def write_again(worker, value):
         if worker.of(_TP).has_failed:
             await worker.of(_TP).open()
@@ -112,11 +102,7 @@ def test_two_that_reopen_a_failed_producer_at_once_do_not_fence_each_other(
     assert sorted(_committed(client, topic_name)) == [b"block", b"snapshot"]
 
 
-def test_deployments_whose_names_join_to_the_same_text_do_not_fence_each_other(
-    client, producers, topic_name
-):
-    client.create(topic_name)
-
+def test_deployments_whose_names_join_alike_fence_no_other(client, producers, topic_name):
     async def run():
         one, other = producers(topic_name), producers(f"{topic_name}-r")
         await one.open(TP("r-s", 0))
@@ -131,8 +117,6 @@ def test_deployments_whose_names_join_to_the_same_text_do_not_fence_each_other(
 
 
 def test_a_producer_of_an_earlier_version_is_fenced(client, producers, topic_name):
-    client.create(topic_name)
-
     async def run():
         arguments = {"bootstrap_servers": client.servers}
         zombie = TransactionalProducer(f"{topic_name}-features-0", arguments)

@@ -92,9 +92,8 @@ def test_a_large_record_is_not_kept(clock):
 
 
 def test_long_keys_and_headers_take_little_memory_and_stay_known(clock):
-    block = replace(
-        _processed(_numbers(1), replace(SETTINGS, entity="key")), p_value=np.array([1e-5])
-    )
+    block = _processed(_numbers(1), replace(SETTINGS, entity="key"))
+    block = replace(block, p_value=np.array([1e-5]))
     part = History()
     name = "x" * 100_000
     tracemalloc.start()

@@ -69,14 +69,13 @@ async def test_a_redirect_is_told_and_tried_again(opened, caplog):
     async with aiohttp.ClientSession() as session:
         await Webhook(server.address, None, session).tell(opened)
     assert [body["state"] for body in server.bodies] == ["opened"]
-    assert f"127.0.0.1:{server.port} did not take a notice, it is sent again: status 302" in (
-        caplog.text
-    )
+    told = f"127.0.0.1:{server.port} did not take a notice, it is sent again: status 302"
+    assert told in caplog.text
 
 
 @pytest.mark.parametrize("channel", [Alertmanager, partial(Webhook, template=None)])
 @pytest.mark.parametrize("rest", ["/token-9f2", "?token-9f2"])
-async def test_the_user_name_and_password_of_an_address_log_in_and_are_not_logged(
+async def test_user_and_password_of_an_address_log_in_and_are_not_logged(
     channel, rest, opened, caplog
 ):
     server = PostServer(503, 200)

@@ -249,6 +249,5 @@ def test_somebody_must_be_told():
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.strip() == (
-        "Error: setting notify: expected alertmanager or webhook, got neither"
-    )
+    told = "Error: setting notify: expected alertmanager or webhook, got neither"
+    assert done.stderr.strip() == told

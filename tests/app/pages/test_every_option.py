@@ -51,8 +51,7 @@ async def test_every_page_answers(worker, joined):
     app = ScoringApp("pages", web_router_enabled=False, web_tables_enabled=False)
     add_pages(app, joined)
     async with worker, TestClient(TestServer(await app.web.wsgi())) as client:
-        await worker.assign(FIRST)
-        await worker.read(FIRST)
+        await worker.first_read()
         await worker.held[FIRST].measure_network()
         fields = worker.held[FIRST].pipeline.fields
         asked = [

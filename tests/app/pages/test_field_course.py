@@ -39,8 +39,7 @@ async def test_an_entity_has_a_course_of_its_own_with_what_is_usual_for_it(tmp_p
     log = [each for pair in zip(low, high, strict=True) for each in pair]
     broker = MemoryBroker([*log, high[0], low[0]])
     async with MemoryWorker(tmp_path, broker, entity="machine") as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 1200)
+        partition = await worker.first_read(1200)
         clock.now += 2
         begin = int(clock.now)
         before = await field_course(partition, "a", 0, "high")
@@ -58,9 +57,7 @@ async def test_an_entity_has_a_course_of_its_own_with_what_is_usual_for_it(tmp_p
         assert await field_course(partition, "a", 0, "nobody") is None
 
 
-async def test_with_forecasts_the_range_is_what_was_expected_before_the_record_came(
-    tmp_path, clock
-):
+async def test_with_forecasts_the_range_is_what_was_expected_before_the_record(tmp_path, clock):
     broker, layers = MemoryBroker(values(2001)), {"history": ("10",), "forecasts": True}
     async with MemoryWorker(tmp_path, broker, **layers) as worker:
         (partition,) = await worker.assign(FIRST)
@@ -76,8 +73,7 @@ async def test_with_forecasts_the_range_is_what_was_expected_before_the_record_c
 
 
 async def test_a_young_model_expects_nothing_and_an_unknown_field_has_no_course(worker, clock):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 5)
+    partition = await worker.first_read(5)
     for name in (None, "nobody"):
         course = await field_course(partition, name, 0)
         assert course["fields"] == ("a", "b")
@@ -88,13 +84,10 @@ async def test_a_young_model_expects_nothing_and_an_unknown_field_has_no_course(
     assert math.isnan(course["expected_low"][0]) and math.isnan(course["expected_high"][0])
 
 
-async def test_the_course_of_a_field_that_settings_add_begins_as_its_model_takes_over(
-    tmp_path, clock
-):
+async def test_the_course_of_a_field_that_is_added_begins_as_its_model_takes_over(tmp_path, clock):
     broker = MemoryBroker(values(14_000))
     async with MemoryWorker(tmp_path, broker, features=("b",)) as before:
-        await before.assign(FIRST)
-        await before.read(FIRST, 1500)
+        await before.first_read(1500)
     async with MemoryWorker(tmp_path, broker, features=("a", "b")) as worker:
         (partition,) = await worker.assign(FIRST)
         while partition.successor is not None:
@@ -109,8 +102,7 @@ async def test_the_course_of_a_field_that_settings_add_begins_as_its_model_takes
 async def test_the_course_of_a_field_begins_anew_in_a_topic_that_was_recreated(tmp_path, clock):
     broker = MemoryBroker(values(300))
     async with MemoryWorker(tmp_path, broker, features="auto", lost_history="continue") as worker:
-        (former,) = await worker.assign(FIRST)
-        await worker.read(FIRST)
+        former = await worker.first_read()
         broker.ids["features"] = "id-2"
         broker.logs[FIRST] = [
             orjson.dumps({**orjson.loads(row), "c": orjson.loads(other)["a"]})

@@ -36,15 +36,6 @@ async def test_readers_who_ask_at_once_get_the_same_page():
     assert {answer.content for answer in answers} == {b"1"}
 
 
-async def test_a_page_is_used_for_a_while():
-    make, pages = Maker(), SharedPages(share=1, seconds=0.1)
-    began = time.monotonic()
-    while make.made < 3:
-        await pages.get("live", make)
-        await asyncio.sleep(0)
-    assert time.monotonic() - began >= 2 * 0.1
-
-
 async def test_a_page_that_could_not_be_made_is_made_again():
     async def fail():
         raise ValueError

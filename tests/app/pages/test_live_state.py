@@ -77,9 +77,7 @@ async def test_no_more_is_told_than_is_known(worker, look, clock):
 
 
 @pytest.mark.parametrize("seconds", [5, 100, 10_000])
-async def test_after_the_clock_is_set_back_what_is_done_is_shown_at_once(
-    seconds, worker, look, clock
-):
+async def test_after_the_clock_is_set_back_work_is_shown_at_once(seconds, worker, look, clock):
     (partition,) = await worker.assign(FIRST)
     for _ in range(20):
         await worker.read(FIRST, 5)
@@ -115,8 +113,7 @@ async def test_chosen_partitions_are_shown_together_and_no_others(worker, look, 
 
 
 async def test_scores_are_summed_up_by_their_quantiles_and_the_lowest(worker, look, clock):
-    await worker.assign(FIRST)
-    await worker.read(FIRST, 200)
+    await worker.first_read(200)
     clock.now += 2
     await worker.read(FIRST, 50)
     clock.now += 1
@@ -168,13 +165,10 @@ async def test_anomalies_and_events_come_once_and_oldest_first(worker, look, clo
     assert later["events"] == []
 
 
-async def test_an_anomaly_whose_record_hardly_any_reader_takes_is_shown_as_it_is(
-    worker, look, clock
-):
+async def test_an_anomaly_whose_record_few_readers_take_is_shown_as_it_is(worker, look, clock):
     record = b'{"a":1e6,"b":-1e6,"far":1e400,"deep":' + b"[" * 399 + b"]" * 399 + b"}"
     worker.broker.logs[FIRST] = [*values(1000), record]
-    await worker.assign(FIRST)
-    await worker.read(FIRST)
+    await worker.first_read()
     clock.now += 1
     state = await look()
     last = json.loads(orjson.dumps(state["anomalies"]))[-1]
@@ -192,9 +186,8 @@ async def test_only_the_last_anomalies_are_told_and_no_more_than_fit(worker, loo
             partition.metrics.history.anomalies.append(_noted(begin + offset / 200, offset))
     clock.now += 1
     assert [a["offset"] for a in _parsed((await look())["anomalies"])] == list(range(50, 100))
-    large = Noted.of(
-        begin + 0.9, OutMessage(100, b"k" * 10**6, b'{"a":"%s"}' % (b"x" * 100_000), None)
-    )
+    value = b'{"a":"%s"}' % (b"x" * 100_000)
+    large = Noted.of(begin + 0.9, OutMessage(100, b"k" * 10**6, value, None))
     worker.held[FIRST].metrics.history.anomalies.extend([large] * 10)
     anomalies = (await look())["anomalies"]
     assert len(_parsed(anomalies)) == 2
@@ -203,12 +196,9 @@ async def test_only_the_last_anomalies_are_told_and_no_more_than_fit(worker, loo
 
 def _incident(offset, state="opened", **more):
     return {
-        "incident": f"features/0/{offset}",
-        "offset": offset,
-        "state": state,
-        "opened_timestamp": None,
-        **more,
-    }
+        "incident": f"features/0/{offset}", "offset": offset, "state": state,
+        "opened_timestamp": None, **more,
+    }  # fmt: skip
 
 
 async def test_an_incident_is_told_again_when_there_is_news_of_it(worker, look, clock):
@@ -256,9 +246,7 @@ async def test_no_more_incidents_are_told_than_fit(worker, look, clock):
     assert len(orjson.dumps(told)) < 300_000
 
 
-async def test_a_young_partition_says_how_many_records_it_needs_and_when_the_last_came(
-    worker, look, clock
-):
+async def test_a_young_partition_tells_what_it_needs_and_when_the_last_came(worker, look, clock):
     await worker.assign(FIRST)
     (part,) = (await look())["partitions"]
     assert (part["warm_up_left"], part["last_active"]) == (240, None)
@@ -269,36 +257,35 @@ async def test_a_young_partition_says_how_many_records_it_needs_and_when_the_las
     assert (await look())["partitions"][0]["warm_up_left"] == 0
 
 
-async def test_the_entities_that_are_silent_for_longest_come_first(worker, look, joined):
+SAW, PRESS = SilentEntity("saw", 2000, 3.5), SilentEntity("press", 1000, 3.5)
+SLOW, OFTEN = ChangedRate("saw", None, 2000, 0.5), ChangedRate("503", "status", 1000, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "setting", "told", "first", "second"),
+    [
+        ("silent", "silent_entities", {"events": ["silences"]}, (SAW, PRESS),
+         {"entity": "press", "last_timestamp": 1000, "limit": 3.5},
+         {"entity": "saw", "last_timestamp": 2000, "limit": 3.5}),
+        ("rates", "changed_rates", {"rates": "1m"}, (SLOW, OFTEN),
+         {"entity": "503", "by": "status", "since": 1000, "factor": 5.0},
+         {"entity": "saw", "by": None, "since": 2000, "factor": 0.5}),
+    ],
+)  # fmt: skip
+async def test_what_has_lasted_for_longest_comes_first(
+    name, asked, setting, told, first, second, worker, look, joined
+):
     held = await worker.assign(FIRST, SECOND)
     joined.settings = replace(joined.settings, entity="key")
-    assert (await look())["silent"] is None  # without the setting
-    joined.settings = replace(joined.settings, events=["silences"])
-    assert (await look())["silent"] == []
-    held[0].silent_entities = _told(SilentEntity("saw", 2000, 3.5))
-    held[1].silent_entities = _told(SilentEntity("press", 1000, 3.5))
-    press, saw = (await look())["silent"]
-    assert press == SECOND._asdict() | {"entity": "press", "last_timestamp": 1000, "limit": 3.5}
-    assert saw == FIRST._asdict() | {"entity": "saw", "last_timestamp": 2000, "limit": 3.5}
+    assert (await look())[name] is None  # without the setting
+    joined.settings = replace(joined.settings, **setting)
+    assert (await look())[name] == []
+    for partition, found in zip(held, told, strict=True):
+        setattr(partition, asked, _told(found))
+    assert (await look())[name] == [SECOND._asdict() | first, FIRST._asdict() | second]
 
 
-async def test_the_rates_that_changed_first_come_first(worker, look, joined):
-    first, second = await worker.assign(FIRST, SECOND)
-    assert (await look())["rates"] is None  # without the setting
-    joined.settings = replace(joined.settings, rates="1m")
-    assert (await look())["rates"] == []
-    later, earlier = ChangedRate("saw", None, 2000, 0.5), ChangedRate("503", "status", 1000, 5.0)
-    for held, changed in ((first, later), (second, earlier)):
-        held.changed_rates = _told(changed)
-    assert (await look())["rates"] == [
-        SECOND._asdict() | {"entity": "503", "by": "status", "since": 1000, "factor": 5.0},
-        FIRST._asdict() | {"entity": "saw", "by": None, "since": 2000, "factor": 0.5},
-    ]
-
-
-async def test_the_entities_with_the_most_anomalies_come_first_and_then_are_forgotten(
-    worker, look, clock, joined
-):
+async def test_entities_with_the_most_anomalies_come_first_for_a_while(worker, look, clock, joined):
     (partition,) = await worker.assign(FIRST)
     assert (await look())["entities"] is None  # without the setting
     joined.settings = replace(joined.settings, entity="key")

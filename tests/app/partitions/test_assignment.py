@@ -10,7 +10,6 @@ from memory_worker import (
     SETTINGS,
     MemoryBroker,
     MemoryWorker,
-    clean_scores,
     records,
     turns,
     until,
@@ -25,8 +24,6 @@ from faust_oslrau.app.kafka.positions import (
     start_metadata,
 )
 from faust_oslrau.app.pipeline import PartitionPipeline, initial_digest
-
-_LOG = values(300)
 
 
 async def never_answers(_):
@@ -49,7 +46,7 @@ async def test_a_new_deployment_records_where_it_begins_and_reads_from_there(wor
 
 async def test_commits_record_the_initial_model(tmp_path, broker):
     pipeline = PartitionPipeline(*FIRST, SETTINGS)
-    pipeline.process(records(FIRST, _LOG))
+    pipeline.process(records(FIRST, broker.logs[FIRST]))
     model = tmp_path / "model"
     model.write_bytes(pipeline.snapshot(0, 300).to_bytes())
     expected = initial_digest(replace(SETTINGS, initial_model=str(model)))
@@ -138,12 +135,10 @@ async def test_batches_that_wait_are_joined_up_to_the_size_of_a_poll(tmp_path, b
         worker.delivery.acknowledging.set()
         await until(lambda: len(broker.scores[FIRST]) == 120)
         assert worker.delivery.sent == [20, 40, 20, 40]
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)[:120]
+        assert broker.scores[FIRST] == broker.clean(FIRST)[:120]
 
 
-async def test_batches_that_a_revocation_dropped_are_read_after_the_next_assignment(
-    worker, broker, monkeypatch
-):
+async def test_batches_that_a_revocation_dropped_are_read_afterwards(worker, broker, monkeypatch):
     await worker.first_read(100)
     batch = worker.consumer.fetch(FIRST, 50)
     gap = RecordBatch(batch.position, batch.records[10:])
@@ -154,7 +149,7 @@ async def test_batches_that_a_revocation_dropped_are_read_after_the_next_assignm
         await worker.assignment.handle(worker.consumer.fetch(FIRST, 50))
         await worker.assignment.revoked(0.01)
     await worker.first_read()
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    assert broker.scores[FIRST] == broker.clean(FIRST)
 
 
 async def test_a_batch_of_a_partition_that_is_not_held_is_ignored(worker, broker):
@@ -172,14 +167,14 @@ async def test_after_a_dropped_batch_the_partition_is_read_from_where_its_state_
     await worker.read(FIRST, 50)
     assert worker.consumer.positions[FIRST] == 50
     await worker.read(FIRST)
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    assert broker.scores[FIRST] == broker.clean(FIRST)
 
 
 async def test_records_that_were_processed_are_skipped(worker, broker):
     await worker.first_read(100)
     worker.consumer.positions[FIRST] = 50
     await worker.read(FIRST)
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    assert broker.scores[FIRST] == broker.clean(FIRST)
 
 
 async def test_while_learning_again_the_committed_offset_does_not_go_back(worker, broker):
@@ -188,7 +183,7 @@ async def test_while_learning_again_the_committed_offset_does_not_go_back(worker
     assert await worker.assignment.commit([partition])
     assert (broker.offsets(FIRST), broker.committed(FIRST)) == ([], 150)
     await worker.read(FIRST)
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)[150:]
+    assert broker.scores[FIRST] == broker.clean(FIRST)[150:]
 
 
 async def test_when_the_flow_resumes_all_partitions_are_read_from_where_they_are(worker):
@@ -224,37 +219,24 @@ async def test_a_gap_is_read_again_while_no_broker_says_where_the_log_begins(wor
     assert partition.missing == 10
 
 
-async def test_a_log_that_has_lost_its_end_ends_the_worker(worker, broker):
-    await worker.assign(FIRST)
-    await worker.read(FIRST, 200)
-    broker.logs[FIRST] = broker.logs[FIRST][:150]
-    await worker.assignment.handle(worker.consumer.fetch(FIRST))
-    await until(lambda: worker.crashes)
-    assert "up to offset 200 were processed but the log ends at 150" in str(worker.crashes[0])
-
-
-async def test_with_lost_history_continue_a_log_that_has_lost_its_end_is_learned_anew(
-    tmp_path, broker
-):
+async def test_with_lost_history_continue_a_log_without_its_end_is_learned_anew(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, lost_history="continue") as worker:
-        (partition,) = await worker.assign(FIRST)
-        await worker.read(FIRST, 200)
+        partition = await worker.first_read(200)
         broker.logs[FIRST] = values(150, seed=2)
         broker.scores.clear()
         await worker.assignment.handle(worker.consumer.fetch(FIRST))
         await until(lambda: worker.held.get(FIRST, partition) is not partition)
         await until(lambda: worker.consumer.positions[FIRST] == 0)
         await worker.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, broker.logs[FIRST])
+        assert broker.scores[FIRST] == broker.clean(FIRST)
 
 
 async def test_a_log_of_which_one_replica_lags_goes_on_where_it_was(worker, broker):
-    (partition,) = await worker.assign(FIRST)
-    await worker.read(FIRST, 200)
+    partition = await worker.first_read(200)
     for broker.is_away in (True, False):
-        await worker.assignment.handle(RecordBatch(200, records(FIRST, _LOG[:100])))
+        await worker.assignment.handle(RecordBatch(200, records(FIRST, broker.logs[FIRST][:100])))
         worker.consumer.positions[FIRST] = 100
         await until(lambda: worker.consumer.positions[FIRST] == 200)
     await worker.read(FIRST)
     assert worker.held == {FIRST: partition}
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    assert broker.scores[FIRST] == broker.clean(FIRST)

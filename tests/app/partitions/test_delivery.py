@@ -1,19 +1,10 @@
 """Every score once, or at least once, through kills and zombies; on a real Kafka."""
 
-import asyncio
-import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
-from aiokafka import OffsetAndMetadata
 from clean_run import assert_as_clean, clean_run, rows, scores_of
-from faust.types import TP
 from worker_settings import snapshots_in
-
-from faust_oslrau.app.kafka.transactions import Producers
-from faust_oslrau.app.partitions.delivery import ExactlyOnce
-from faust_oslrau.topics import OutMessage
 
 pytestmark = pytest.mark.real_kafka
 
@@ -64,31 +55,3 @@ def test_a_worker_that_lost_its_partitions_harms_nothing(
         worker.wait_offsets(30_000)
     assert zombie.terminate() == heir.terminate() == 0
     assert_as_clean(client, settings, 2, delivery)
-
-
-class _NothingCommitted:
-    async def committed(self, partitions):
-        return {}
-
-
-def test_exactly_once_what_a_topic_takes_is_found_out_once(client, settings, topic_name):
-    client.create(topic_name)
-    client.create(settings.scores_topic, 1, **{"max.message.bytes": "50000"})
-    tp, now = TP(topic_name, 0), int(time.time() * 1000)
-
-    async def send():
-        producers = Producers(settings.app_id, {"bootstrap_servers": client.servers})
-        await producers.open(tp)
-        delivery = ExactlyOnce(settings, _NothingCommitted(), producers)
-        openings = []
-        for first in (0, 300):
-            scores = [OutMessage(first + at, None, b"a" * 1000, now) for at in range(300)]
-            block = SimpleNamespace(scores=scores, alerts=[], dead_letters=[])
-            await delivery.send(tp, block, OffsetAndMetadata(first + 300, ""))
-            openings.append(producers.of(tp).opening)
-        await producers.close()
-        return openings
-
-    first, second = asyncio.run(send())
-    assert first is second  # opening aborts a transaction
-    assert len(client.read(settings.scores_topic)) == 600

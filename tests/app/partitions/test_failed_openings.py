@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiokafka import OffsetAndMetadata
 from aiokafka.errors import KafkaConnectionError
-from memory_worker import FIRST, SECOND, MemoryWorker, clean_scores, turns, until
+from memory_worker import FIRST, SECOND, MemoryWorker, turns, until
 
 from faust_oslrau.app.kafka.positions import start_metadata
 from faust_oslrau.app.kafka.transactions import LostPartitionError
@@ -102,18 +102,6 @@ async def test_a_new_assignment_ends_the_opening_of_the_one_before(passed, worke
     await turns()
     assert worker.consumer.positions == {SECOND: 0}
     assert recwarn.list == []  # of something that was never awaited
-
-
-async def test_partitions_without_output_partitions_wait_for_them(worker, broker):
-    worker.topics.granted = 1
-    await worker.assign(FIRST, SECOND)
-    assert set(worker.held) == {FIRST}
-    assert worker.metric("waiting_partitions") == 1
-    worker.topics.granted = 2
-    await until(lambda: SECOND in worker.consumer.positions)
-    assert worker.metric("waiting_partitions") == 0
-    await worker.read(SECOND)
-    assert broker.scores[SECOND] == clean_scores(SECOND, broker.logs[SECOND])
 
 
 async def test_waiting_for_outputs_ends_when_the_partition_goes_elsewhere(worker):

@@ -27,21 +27,30 @@ def test_a_choice_is_told_once_with_what_it_leaves_out(caplog):
     ]
 
 
-def test_configured_fields_are_not_told_of(caplog):
+ROW = {"a": 1, "service": "x", "time": 1_790_000_000, "ok": True}
+KEYED = {"features": ("a",), "time": "time", "rates": "1m", "rates_by": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "missing"),
+    [
+        ({"features": ("a",)}, None, []),
+        ({"features": ("a", "servise")}, None, ["servise"]),
+        ({"features": ("a",), "entity": "servce", "time": "tiem"}, None, ["servce", "tiem"]),
+        ({"features": ("a",), "entity": "key", "rates": "1m", "rates_by": "sttus"}, None,
+         ["the message's key", "sttus"]),
+        (KEYED | {"entity": "service"}, None, []),
+        (KEYED | {"entity": "key"}, b"k", []),
+    ],
+)  # fmt: skip
+def test_a_field_that_no_record_has_is_told_of_after_a_thousand(settings, key, missing, caplog):
     caplog.set_level("INFO")
-    assert follow(Settings(features=("a",)), {"a": 1, "b": 2}, 1200).empty == []
+    settings = Settings(**settings)
+    assert follow(settings, ROW, 900, key=key).empty == []
     assert caplog.messages == []
-
-
-def test_a_field_that_no_record_has_is_told_of_after_a_thousand_records(caplog):
-    settings = Settings(features=("a", "tempreature"))
-    assert follow(settings, {"a": 1, "temperature": 2}, 900).empty == []
-    assert caplog.messages == []
-    assert follow(settings, {"a": 1, "temperature": 2}, 1200).empty == ["tempreature"]
-    assert caplog.messages == [
-        "features/2: none of the first 1000 records has a value of tempreature: "
-        "are the names right?"
-    ]
+    assert follow(settings, ROW, 1200, key=key).empty == missing
+    told = "features/2: none of the first 1000 records has a value of {}: are the names right?"
+    assert caplog.messages == ([told.format(", ".join(missing))] if missing else [])
 
 
 def test_a_count_that_was_chosen_and_is_none_is_told_of_once(caplog):
@@ -55,29 +64,6 @@ def test_a_count_that_was_chosen_and_is_none_is_told_of_once(caplog):
         "features/2: the first records of temp look like counts, and what is none counts as "
         "missing: if they are numbers, say so in kinds"
     ]
-
-
-def test_a_field_of_entity_or_time_that_no_record_has_is_told_of(caplog):
-    settings = Settings(features=("a",), entity="servce", time="tiem")
-    row = {"a": 1, "service": "x", "time": 1_790_000_000}
-    assert follow(settings, row, 1200).empty == ["servce", "tiem"]
-    assert caplog.messages == [
-        "features/2: none of the first 1000 records has a value of servce, tiem: "
-        "are the names right?"
-    ]
-
-
-@pytest.mark.parametrize("entity", ["service", "key"])
-def test_a_field_of_entity_or_time_that_records_have_is_not_told_of(entity, caplog):
-    settings = Settings(features=("a",), entity=entity, time="time", rates="1m", rates_by="ok")
-    row = {"a": 1, "service": "x", "time": 1_790_000_000, "ok": True}
-    assert follow(settings, row, 1200, key=b"k").empty == []
-    assert caplog.messages == []
-
-
-def test_keys_and_groups_that_no_record_has_are_told_of():
-    settings = Settings(features=("a",), entity="key", rates="1m", rates_by="sttus")
-    assert follow(settings, {"a": 1}, 1200).empty == ["the message's key", "sttus"]
 
 
 def test_names_in_settings_that_chosen_fields_lack_are_told_of():

@@ -2,26 +2,13 @@
 
 import asyncio
 
-from memory_worker import (
-    FIRST,
-    SECOND,
-    GatedStore,
-    MemoryWorker,
-    clean_scores,
-    turns,
-    until,
-    values,
-)
+from memory_worker import FIRST, SECOND, GatedStore, MemoryWorker, turns, until
 
 from faust_oslrau.app.kafka.transactions import LostPartitionError
 from faust_oslrau.app.snapshots import SnapshotError
 
-_LOG = values(300)
 
-
-async def test_a_partition_lost_in_the_middle_of_a_batch_is_given_up_and_the_others_go_on(
-    worker, broker
-):
+async def test_a_partition_lost_amid_a_batch_is_given_up_and_the_others_go_on(worker, broker):
     await worker.assign(FIRST, SECOND)
     worker.delivery.acknowledging.clear()
     await worker.begin(FIRST, 100)
@@ -32,7 +19,7 @@ async def test_a_partition_lost_in_the_middle_of_a_batch_is_given_up_and_the_oth
     assert not worker.is_shown(FIRST)
     await worker.read(SECOND)
     assert broker.offsets(FIRST) == []
-    assert broker.scores[SECOND] == clean_scores(SECOND, broker.logs[SECOND])
+    assert broker.scores[SECOND] == broker.clean(SECOND)
     assert worker.crashes == []
 
 
@@ -46,12 +33,10 @@ async def test_a_lost_partition_that_stays_assigned_is_opened_again(tmp_path, br
         await until(lambda: worker.held.get(FIRST, partition) is not partition)
         await until(lambda: worker.consumer.positions[FIRST] == 0)  # no snapshot: from the start
         await worker.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+        assert broker.scores[FIRST] == broker.clean(FIRST)
 
 
-async def test_a_lost_partition_that_the_group_assigned_elsewhere_is_not_opened_again(
-    tmp_path, broker
-):
+async def test_a_lost_partition_that_is_assigned_elsewhere_is_not_opened_again(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, session_timeout=0.02) as worker:
         await worker.assign(FIRST, SECOND)
         worker.delivery.lost = {FIRST}
@@ -76,9 +61,7 @@ async def test_a_partition_lost_while_its_snapshot_waits_for_the_batch_saves_not
     assert await worker.snapshots(FIRST) == []  # its state is beyond what is acknowledged
 
 
-async def test_a_partition_that_turns_out_lost_when_its_snapshot_is_saved_is_given_up(
-    tmp_path, broker
-):
+async def test_a_partition_found_lost_when_its_snapshot_is_saved_is_given_up(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, GatedStore) as worker:
         partition = await worker.first_read(100)
         worker.store.error = LostPartitionError("opened elsewhere")
@@ -113,4 +96,4 @@ async def test_a_snapshot_that_cannot_be_written_is_counted_and_the_work_goes_on
         place = {"topic": "features", "partition": "0"}
         assert worker.metric("snapshot_failures_total", kind="save", **place) == 1
         await worker.read(FIRST)
-        assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+        assert broker.scores[FIRST] == broker.clean(FIRST)

@@ -84,12 +84,6 @@ def _offsets(store):
 # From the store
 
 
-def test_without_a_snapshot_the_log_is_learned_again_from_its_recorded_start(find):
-    found = find(_log(recorded=20, configured=250))
-    assert found.resume == Resume(20, 150, committed=150, topic_id="id-1")
-    assert (found.pipeline.next_offset, found.snapshot) == (None, None)
-
-
 def test_the_newest_snapshot_goes_on_to_the_same_scores(find, save, metrics):
     save(100, _snapshot(100))
     save(200, _snapshot(200))
@@ -132,9 +126,7 @@ def test_without_a_snapshot_a_log_is_learned_again_with_the_same_initial_model_o
     ],
     ids=["cut off", "changed", "empty", "of another partition", "crafted"],
 )
-def test_a_damaged_snapshot_gives_way_to_the_older_one_and_is_counted(
-    damage, find, save, store, metrics, caplog
-):
+def test_a_damaged_snapshot_gives_way_to_the_older_one(damage, find, save, store, metrics, caplog):
     save(100, _snapshot(100))
     save(200, damage(_snapshot(200)))
     assert find(_log()).snapshot == (100, len(_snapshot(100)))
@@ -178,8 +170,7 @@ class _Parked:
         self.worker = MemoryWorker(folder, MemoryBroker(_LOG))
 
     async def __aenter__(self):
-        (self.partition,) = await self.worker.assign(FIRST)
-        await self.worker.read(FIRST, 100)
+        self.partition = await self.worker.first_read(100)
         await self.worker.assignment.revoked(60)
         await self.worker.store.discard(FIRST)
         return self

@@ -3,27 +3,14 @@
 import asyncio
 import threading
 
-from memory_worker import (
-    FIRST,
-    SECOND,
-    GatedStore,
-    MemoryWorker,
-    clean_scores,
-    turns,
-    until,
-    values,
-)
+from memory_worker import FIRST, SECOND, GatedStore, MemoryWorker, turns, until
 
 from faust_oslrau.app import pace
 from faust_oslrau.app.partitions import assignment
 from faust_oslrau.app.pipeline import PartitionPipeline
 
-_LOG = values(300)
 
-
-async def test_revocation_finishes_the_work_commits_saves_and_lets_the_state_come_back(
-    worker, broker
-):
+async def test_revocation_finishes_the_work_commits_saves_and_parks_the_state(worker, broker):
     (partition,) = await worker.assign(FIRST)
     worker.delivery.acknowledging.clear()
     await worker.begin(FIRST, 100)
@@ -36,7 +23,7 @@ async def test_revocation_finishes_the_work_commits_saves_and_lets_the_state_com
     assert await worker.snapshots(FIRST) == [100]
     assert await worker.assign(FIRST) == [partition]
     await worker.read(FIRST)
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    assert broker.scores[FIRST] == broker.clean(FIRST)
 
 
 async def test_batches_that_wait_at_a_revocation_are_dropped(worker, broker):
@@ -62,10 +49,10 @@ async def test_work_without_acknowledgement_ends_in_bounded_time_and_is_repeated
     (again,) = await worker.assign(FIRST)
     assert again is not partition
     await worker.read(FIRST)
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    assert broker.scores[FIRST] == broker.clean(FIRST)
 
 
-async def test_a_batch_that_outlives_the_revocation_in_its_thread_is_in_no_snapshot(
+async def test_a_batch_that_outlives_the_revocation_is_not_saved(
     worker, broker, monkeypatch, caplog
 ):
     started, going_on = threading.Event(), threading.Event()
@@ -90,7 +77,7 @@ async def test_a_batch_that_outlives_the_revocation_in_its_thread_is_in_no_snaps
     (again,) = await worker.assign(FIRST)
     assert again is not partition
     await worker.read(FIRST)
-    assert broker.scores[FIRST] == clean_scores(FIRST, _LOG)
+    assert broker.scores[FIRST] == broker.clean(FIRST)
     assert worker.crashes == []
 
 
@@ -105,9 +92,7 @@ async def test_without_a_broker_a_revocation_saves_nothing_but_parks_the_state(w
     assert broker.committed(FIRST) == 100
 
 
-async def test_last_snapshots_that_take_too_long_are_given_up(
-    tmp_path, broker, monkeypatch, caplog
-):
+async def test_last_snapshots_that_take_long_are_given_up(tmp_path, broker, monkeypatch, caplog):
     monkeypatch.setattr(assignment, "_LAST_SNAPSHOTS_SECONDS", 0.01)
     async with MemoryWorker(tmp_path, broker, GatedStore) as worker:
         await worker.first_read(100)

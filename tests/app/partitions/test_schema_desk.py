@@ -4,6 +4,7 @@ import asyncio
 import json
 from types import SimpleNamespace
 
+import pytest
 from aiokafka.errors import KafkaConnectionError
 from memory_worker import FIRST, SECOND, MemoryBroker, MemoryWorker, turns, until
 
@@ -14,21 +15,18 @@ from faust_oslrau.app.registry import RegistryError
 from faust_oslrau.app.settings import RegistrySettings
 from faust_oslrau.topics.formats import Acceptance, Schema, codec, framed
 
-AVRO = Schema(
-    "AVRO",
-    json.dumps(
-        {
-            "type": "record",
-            "name": "R",
-            "fields": [{"name": "a", "type": "double"}, {"name": "b", "type": "double"}],
-        }
-    ),
-)
+FIELDS = [{"name": name, "type": "double"} for name in "ab"]
+AVRO = Schema("AVRO", json.dumps({"type": "record", "name": "R", "fields": FIELDS}))
 ENCODE = codec("avro", AVRO).encode
 
 
 def values(schema_id, number):
     return [framed(schema_id, ENCODE({"a": float(i), "b": i % 7.0})) for i in range(number)]
+
+
+@pytest.fixture(autouse=True)
+def retries_at_once(monkeypatch):
+    monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.002)
 
 
 class MemoryRegistry:
@@ -57,12 +55,13 @@ class MemoryLog:
         return [accepted for place, accepted in self.accepted if place == tp]
 
     async def save(self, tp, topic_id, accepted, producer):
-        error, self.fail_before = self.fail_before, None
-        if error is not None:
-            producer.has_failed = True
-            raise error
+        self._fail_by("fail_before", producer)
         self.accepted += [(tp, each) for each in accepted]
-        error, self.fail_after = self.fail_after, None
+        self._fail_by("fail_after", producer)
+
+    def _fail_by(self, name, producer):
+        error = getattr(self, name)
+        setattr(self, name, None)
         if error is not None:
             producer.has_failed = True
             raise error
@@ -86,9 +85,8 @@ class Worker(MemoryWorker):
     """A worker in memory whose records are Avro."""
 
     def __init__(self, folder, broker, registry, log=None, **changes):
-        super().__init__(
-            folder, broker, format="avro", registry=RegistrySettings(url="http://r"), **changes
-        )
+        at = RegistrySettings(url="http://r")
+        super().__init__(folder, broker, format="avro", registry=at, **changes)
         self.producer = MemoryProducer()
         desk = SchemaDesk(self.settings, SimpleNamespace(of=lambda tp: self.producer), {})
         desk._registry, desk._log = registry, log or MemoryLog()
@@ -117,8 +115,7 @@ async def read_to(worker, tp, offset):
     await asyncio.wait_for(reading(), 120)
 
 
-async def test_other_partitions_and_snapshots_go_on_while_one_waits(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.005)
+async def test_other_partitions_and_snapshots_go_on_while_one_waits(tmp_path):
     registry = MemoryRegistry(1)
     broker = MemoryBroker(values(1, 20) + values(2, 30), values(1, 40))
     registry.away_for = {2}
@@ -135,8 +132,7 @@ async def test_other_partitions_and_snapshots_go_on_while_one_waits(tmp_path, mo
         assert broker.offsets(FIRST) == list(range(50))
 
 
-async def test_a_partition_that_waits_is_neither_read_nor_in_work(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.005)
+async def test_a_partition_that_waits_is_neither_read_nor_in_work(tmp_path, caplog):
     registry = MemoryRegistry()
     registry.away_for = {1}
     broker = MemoryBroker(values(1, 50))
@@ -158,8 +154,7 @@ async def test_a_partition_that_waits_is_neither_read_nor_in_work(tmp_path, monk
         await read_to(worker, FIRST, 50)
 
 
-async def test_what_may_have_been_written_is_read_and_not_decided_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.001)
+async def test_what_may_have_been_written_is_read_and_not_decided_anew(tmp_path):
     registry, log = MemoryRegistry(), MemoryLog()
     log.fail_after = KafkaConnectionError()
     broker = MemoryBroker(values(1, 5))
@@ -170,8 +165,7 @@ async def test_what_may_have_been_written_is_read_and_not_decided_anew(tmp_path,
         assert log.accepted == [(FIRST, Acceptance(1, None, 0, 5))]
 
 
-async def test_what_another_worker_has_accepted_in_the_meantime_holds(tmp_path, monkeypatch):
-    monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.001)
+async def test_what_another_worker_has_accepted_in_the_meantime_holds(tmp_path):
     registry, log = MemoryRegistry(), MemoryLog()
     log.fail_before = KafkaConnectionError()
     broker = MemoryBroker(values(1, 5))
@@ -230,8 +224,7 @@ async def test_an_id_that_never_has_a_schema_is_asked_for_less_and_less_often(tm
         assert log.accepted[-1][1] == Acceptance(1, AVRO, stretches[-1][1], None)
 
 
-async def test_a_partition_that_is_opened_anew_meanwhile_decides_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.005)
+async def test_a_partition_that_is_opened_anew_meanwhile_decides_alone(tmp_path):
     registry, log = MemoryRegistry(), MemoryLog()
     registry.away_for = {1}
     broker = MemoryBroker(values(1, 50))

@@ -51,15 +51,6 @@ def test_an_anomaly_names_the_category_and_the_one_that_was_expected():
     assert found[2600]["contributions"][0]["category"] == "serach"
 
 
-def test_a_number_is_held_against_its_category():
-    stream = records(3000, at_2500={"service": "search", "latency": 9.0})
-    _, alerts = process(PartitionPipeline("features", 0, SETTINGS), stream)
-    (alert,) = (found for found in map(json.loads, alerts) if found["offset"] == 2500)
-    (latency,) = alert["contributions"]
-    assert latency["field"] == "latency"
-    assert latency["expected"] == pytest.approx(1.0, abs=0.1)
-
-
 ALONE = Settings(
     features=("service", "http.status"),
     kinds=(("service", "category"), ("http.status", "category")),

@@ -123,15 +123,11 @@ def test_the_records_have_something_for_each_kind_of_message():
 
 
 ALONE = {
-    "plain": {},
-    "transforms": {"transforms": {1: "log"}},
-    "history": {"history": ("10", "90m")},
-    "seasons": {"seasons": "Europe/Berlin"},
-    "entities by key": {"max_entities": 4},
-    "entities by field": {"max_entities": 4},
-    "times by field": {"seasons": "UTC"},
+    "plain": {}, "transforms": {"transforms": {1: "log"}}, "history": {"history": ("10", "90m")},
+    "seasons": {"seasons": "Europe/Berlin"}, "entities by key": {"max_entities": 4},
+    "entities by field": {"max_entities": 4}, "times by field": {"seasons": "UTC"},
     "forecasts": {"history": ("10",), "forecasting": True},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ALONE)
@@ -148,6 +144,29 @@ def test_scores_are_those_of_the_scorer_alone(name):
         for member, expected in zip(alone.forecast._fields, alone.forecast, strict=True):
             told = [[field[member] for field in message["forecast"]] for message in messages]
             np.testing.assert_array_equal(np.array(told, float), expected)
+
+
+SWITCHED = {
+    "incidents": ({"events": ["records"]}, {"events": ["records", "incidents"]}, "incidents"),
+    "silences": ({"events": ["incidents"]}, {"events": ["incidents", "silences"]}, "silences"),
+    "forecasts": ({}, {"forecasts": True}, "expected_fields"),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHED)
+def test_what_scores_do_not_depend_on_may_change_at_any_restart(name):
+    off, on, told = SWITCHED[name]
+    off, on = (Settings(**AB, entity="key", **each) for each in (off, on))
+    whole, found = PartitionPipeline("features", 2, on).process(RECORDS), []
+    pipeline = PartitionPipeline("features", 2, off)
+    for start, stop, after in ((0, 300, on), (300, 1300, off), (1300, N, on)):
+        found.append(pipeline.process(RECORDS[start:stop]))
+        snapshot = pipeline.snapshot(0, stop).to_bytes()
+        pipeline = PartitionPipeline.restored(Snapshot.from_bytes(snapshot), after)
+    assert [len(getattr(block, told)) > 0 for block in found] == [False, True, False]
+    assert (
+        found[1].scores == whole.scores[slice(*np.searchsorted(np.flatnonzero(VALID), (300, 1300)))]
+    )
 
 
 @pytest.mark.parametrize("name", ["history", "seasons"])

@@ -32,24 +32,6 @@ def test_an_anomaly_tells_the_forecast_of_its_score():
     assert anomaly["forecast"] == values(block.scores)[350]["forecast"]
 
 
-def test_nothing_else_in_messages_and_snapshots_changes():
-    plain, telling = (PartitionPipeline("features", 0, each) for each in (PLAIN, SETTINGS))
-    without, told = values(plain.process(RECORDS).scores), telling.process(RECORDS).scores
-    assert [score | {"forecast": None} for score in values(told)] == [
-        score | {"forecast": None} for score in without
-    ]
-    assert all("forecast" not in score for score in without)
-    assert plain.snapshot(0, N).to_bytes() == telling.snapshot(0, N).to_bytes()
-
-
-def test_the_setting_may_change_at_any_restart():
-    whole = PartitionPipeline("features", 0, SETTINGS).process(RECORDS).scores
-    pipeline = PartitionPipeline("features", 0, PLAIN)
-    pipeline.process(RECORDS[:100])
-    pipeline = PartitionPipeline.restored(pipeline.snapshot(0, 100), SETTINGS)
-    assert pipeline.process(RECORDS[100:]).scores == whole[100:]
-
-
 def test_a_score_that_is_too_large_is_sent_without_its_forecast():
     fields = [f"{number:04}" + "f" * 200 for number in range(400)]
     settings = Settings(features=fields, forecasts=True, max_message_bytes=1024)
@@ -76,9 +58,8 @@ def test_only_the_first_fields_have_last_values():
     names = [f"f{number:02}" for number in range(40)]
     wide = orjson.dumps(dict.fromkeys(names, 1.0))
     records = [Record("features", 0, offset, 5, b"key", wide) for offset in range(20)]
-    block = PartitionPipeline("features", 0, Settings(features=names, forecasts=True)).process(
-        records
-    )
+    settings = Settings(features=names, forecasts=True)
+    block = PartitionPipeline("features", 0, settings).process(records)
     assert list(block.expected_fields) == names[:16]
     plain = PartitionPipeline("features", 0, Settings(features=names)).process(records)
     assert plain.expected_fields == {}

@@ -101,13 +101,6 @@ def test_rejected_records_move_no_score():
     assert scores(with_noise) == scores(without)
 
 
-def test_chosen_fields_are_known_from_the_start():
-    pipeline = PartitionPipeline("features", 2, Settings(features=("c", "a")))
-    assert pipeline.fields == ("c", "a") and pipeline.scorer is None
-    pipeline.process(RECORDS[:3])
-    assert pipeline.scorer.n_records == 3
-
-
 def test_gaps_in_the_log_are_taken_and_steps_back_are_not():
     pipeline = PartitionPipeline("features", 2, SETTINGS)
     pipeline.process([RECORDS[0], RECORDS[5]])
@@ -119,10 +112,8 @@ def test_gaps_in_the_log_are_taken_and_steps_back_are_not():
 
 def test_the_settings_reach_the_learner_and_the_scorer():
     chosen = Settings(batch_size=64, alarm_rate=0.2, learning=False, features=("a",))
-    chosen = replace(
-        chosen,
-        learner=LearnerSettings(oslrau={"corr_threshold": 0.7}, max_nodes=None),
-    )
+    learner = LearnerSettings(oslrau={"corr_threshold": 0.7}, max_nodes=None)
+    chosen = replace(chosen, learner=learner)
     pipeline, _ = run([RECORDS], chosen)
     assert (pipeline.scorer.batch_size, pipeline.scorer.alarm_rate) == (64, 0.2)
     assert pipeline.scorer.learning is False and pipeline.scorer.learner.n_records_ == 0
@@ -202,16 +193,6 @@ def test_the_setting_events_chooses_what_is_sent_and_scores_do_not_depend_on_it(
     both = blocks["both"]
     assert len(both.alerts) == len(both.anomalies) + len(both.incidents)
     assert blocks["records"].scores == blocks["incidents"].scores == both.scores
-
-
-def test_a_snapshot_without_incidents_goes_on_with_them_and_back():
-    plain, _ = run([FAULTY[:1400]], Settings(events=["records"]))
-    following = PartitionPipeline.restored(plain.snapshot(0, 1400), Settings())
-    block = following.process(FAULTY[1400:1600])
-    assert [event["state"] for event in incidents([block])] == ["opened"]
-    without = PartitionPipeline.restored(following.snapshot(0, 1600), Settings(events=["records"]))
-    assert following.open_incidents and without.open_incidents == []
-    assert without.process(FAULTY[1600:]).incidents == []
 
 
 def test_an_incident_too_large_for_its_topic_is_sent_without_its_contributions(monkeypatch):

@@ -79,9 +79,7 @@ def test_a_surge_of_one_value_of_a_field_is_told():
     requests = list(with_statuses())
     whole = PartitionPipeline("features", 2, BY_STATUS).process(requests).rate_changes
     events = [orjson.loads(message.value) for message in whole]
-    began = [
-        each for each in events if each["state"] == "began" and each["since"] > START + 700_000
-    ]
+    began = [e for e in events if e["state"] == "began" and e["since"] > START + 700_000]
     surge = next(each for each in began if each.get("category") == "503")
     assert (surge["field"], "entity" in surge) == ("http.status", False)
     assert surge["since"] in (START + 790 * SECOND, START + 800 * SECOND)

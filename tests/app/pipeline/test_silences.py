@@ -45,18 +45,6 @@ def test_the_topic_of_anomalies_gets_an_event_when_a_silence_begins_and_when_it_
     assert block.silence_counts.limit >= 3
 
 
-def test_the_setting_may_change_at_any_restart():
-    without = dataclasses.replace(SETTINGS, events=["incidents"])
-    pipeline = PartitionPipeline("features", 2, without)
-    block = pipeline.process(RECORDS[:100])
-    assert block.silence_counts is None
-    assert block.silences == []
-    pipeline = PartitionPipeline.restored(pipeline.snapshot(0, 1000), SETTINGS)
-    assert len(pipeline.process(RECORDS[100:]).silences) == 2
-    snapshot = pipeline.snapshot(0, 9000)
-    assert PartitionPipeline.restored(snapshot, without).scorer.silences is False
-
-
 def test_a_partition_with_an_initial_model_begins_with_no_silence_of_its_history(tmp_path):
     fitted = PartitionPipeline("features", 0, SETTINGS)
     fitted.process(RECORDS[:400])

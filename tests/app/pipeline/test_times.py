@@ -9,7 +9,7 @@ from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
-HOUR = 3_600_000
+HOUR, START = 3_600_000, 1_767_225_600_000
 
 
 def records(number, timestamp=None):
@@ -29,9 +29,8 @@ def scores(settings, given):
 
 def test_messages_name_the_time_of_the_field_and_have_the_time_stamp_of_their_record():
     found, block = scores(Settings(time="at"), records(3, timestamp=77))
-    assert [score["timestamp"] for score in found] == [
-        1_767_225_600_000 + n * HOUR for n in range(3)
-    ]
+    expected = [START + n * HOUR for n in range(3)]
+    assert [score["timestamp"] for score in found] == expected
     assert {message.timestamp for message in block.scores} == {77}
 
 
@@ -46,9 +45,7 @@ def test_seasons_go_by_the_field():
     settings = Settings(features=("a",), time="at", seasons="UTC")
     given = records(2400)
     by_field = scores(settings, given)[0]
-    stamped = [
-        record._replace(timestamp=1_767_225_600_000 + n * HOUR) for n, record in enumerate(given)
-    ]
+    stamped = [each._replace(timestamp=START + n * HOUR) for n, each in enumerate(given)]
     assert [s["log_likelihood"] for s in by_field] == [
         s["log_likelihood"] for s in scores(replace(settings, time=None), stamped)[0]
     ]

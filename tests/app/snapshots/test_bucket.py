@@ -112,18 +112,13 @@ def test_a_revoked_partition_is_not_saved(worker):
 @pytest.mark.parametrize(
     "claim",
     [
-        None,
-        b"",
-        b"[" * 9_000,
-        b"[]",
-        b'{"format": 2, "owner": "o", "snapshots": []}',
+        None, b"", b"[" * 9_000, b"[]", b'{"format": 2, "owner": "o", "snapshots": []}',
         b'{"format": 1, "owner": 3, "snapshots": []}',
         b'{"format": 1, "owner": "o", "snapshots": ["../../other/0/claim.json"]}',
         b'{"format": 1, "owner": "o", "snapshots": [3]}',
-        b'{"format": 1, "owner": "o", "snapshots": null}',
-        b" " * 20_000,
+        b'{"format": 1, "owner": "o", "snapshots": null}', b" " * 20_000,
     ],
-)
+)  # fmt: skip
 def test_without_a_valid_claim_the_snapshots_themselves_count(claim, caplog):
     objects = MemoryStore()
     former = _opened(BucketStore(objects, "memory://", "app"))
@@ -282,9 +277,7 @@ def test_a_missing_bucket_is_named_in_one_line(door, address):
     assert "NoSuchBucket" in line and "\n" not in line and "<" not in line
 
 
-def test_a_server_without_tls_that_is_not_allowed_is_told_with_its_variable(
-    door, address, monkeypatch
-):
+def test_a_server_without_tls_is_told_with_the_variable_it_needs(door, address, monkeypatch):
     monkeypatch.delenv("AWS_ALLOW_HTTP")
     with pytest.raises(SnapshotError, match="without TLS it needs AWS_ALLOW_HTTP=true") as caught:
         _opened(bucket_store(address, "app"))

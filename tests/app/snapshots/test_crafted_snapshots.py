@@ -1,13 +1,16 @@
-"""Snapshots with a right checksum that no worker wrote give way to an older one."""
+"""Snapshots with a right checksum, and their manifests, that no worker wrote are refused."""
 
 from dataclasses import replace
 
 import numpy as np
+import orjson
 import pytest
 from as_records import as_records
+from stored_snapshots import MANIFEST
 
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot
 from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.snapshots.manifest import Manifest
 from faust_oslrau.learner import StateError
 from faust_oslrau.learner.state import pack, unpack
 
@@ -61,3 +64,20 @@ def test_a_scorer_with_other_settings_than_its_snapshot_is_refused(changes, snap
     scorer = pack("StreamScorer", values | changes, arrays)
     with pytest.raises(StateError):
         PartitionPipeline.restored(replace(snapshot, scorer=scorer), _SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"next_offset": "3"}, {"next_offset": -1}, {"next_offset": True}, {"size": "5"},
+        {"checksum": None}, {"chunks": "012"}, {"chunks": [2, 1]}, {"chunks": [-1]},
+        {"chunks": [[0]]}, {"previous": "1"}, {"previous": 10**12}, {"offset": 1},
+        {"chunks": [10**12]},  # it would be waited for
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_manifest_with_other_values_is_damaged(changes):
+    Manifest.from_record(orjson.dumps(MANIFEST), 4, 0)
+    for text in (orjson.dumps(MANIFEST | changes), b"[" * 100_000):
+        with pytest.raises(StateError):
+            Manifest.from_record(text, 4, 0)

@@ -5,7 +5,6 @@ from importlib.metadata import version
 import numpy as np
 import orjson
 import pytest
-import released_snapshots
 from aiokafka import OffsetAndMetadata
 from released_snapshots import (
     ACCEPTED,
@@ -85,9 +84,3 @@ def test_an_acceptance_without_a_format_has_the_first_and_others_are_refused():
 def test_this_version_has_its_snapshots_among_those_released():
     folder = RELEASED / version("faust-oslrau")
     assert {path.stem for path in folder.iterdir()} == {*WITH, *TEXTS}, "run released_snapshots.py"
-
-
-def test_what_is_released_is_not_written_again(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["released_snapshots.py"])
-    with pytest.raises(SystemExit, match="--force"):
-        released_snapshots.write()

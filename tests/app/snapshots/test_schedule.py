@@ -1,5 +1,7 @@
 """When the snapshots of a partition are due."""
 
+from types import SimpleNamespace
+
 import pytest
 from faust.types import TP
 from prometheus_client import CollectorRegistry
@@ -14,20 +16,11 @@ from faust_oslrau.app.snapshots.schedule import SnapshotSchedule
 _TP = TP("features", 0)
 
 
-class _Clock:
-    """The time of the schedule, which a test moves on."""
-
-    def __init__(self):
-        self.now = 1000.0
-
-    def monotonic(self):
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    clock = _Clock()
-    monkeypatch.setattr(module, "time", clock)
+    """The time of the schedule, which a test moves on."""
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 

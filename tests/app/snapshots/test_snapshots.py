@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from as_records import as_records
 from faust.types import TP
-from stored_snapshots import load, reject_newest
+from stored_snapshots import load
 
 from faust_oslrau.app.pipeline import IncompatibleSnapshotError, PartitionPipeline
 from faust_oslrau.app.settings import LearnerSettings, Settings
@@ -88,21 +88,13 @@ def test_a_save_that_fails_half_way_leaves_no_file(store, tmp_path):
     assert load(store, _TP) == [(10, b"state at 10")]
 
 
-def test_a_rejected_file_makes_room_and_is_kept_aside(store, tmp_path):
-    _save(store, 10, 20)
-    reject_newest(store, _TP)
-    _save(store, 12)
-    assert [offset for offset, _ in load(store, _TP)] == [12, 10]
-    assert list(tmp_path.rglob("*.damaged"))
-
-
 def test_a_file_in_the_way_of_the_folder_is_named(tmp_path):
     (tmp_path / "app").write_bytes(b"")
     with pytest.raises(SnapshotError, match="app/features/3"):
         asyncio.run(FolderStore(tmp_path, "app").open(_TP))
 
 
-def test_a_damaged_file_that_another_worker_moved_first_is_an_error_of_the_store(store):
+def test_a_damaged_file_is_kept_aside_and_an_error_where_another_worker_moved_it(store, tmp_path):
     _save(store, 10)
 
     async def reject_twice():
@@ -112,6 +104,7 @@ def test_a_damaged_file_that_another_worker_moved_first_is_an_error_of_the_store
 
     with pytest.raises(SnapshotError, match="app/features/3"):
         asyncio.run(reject_twice())
+    assert list(tmp_path.rglob("*.damaged"))
 
 
 def test_files_that_cannot_be_discarded_are_an_error_of_the_store(store, tmp_path):

@@ -28,7 +28,7 @@ def codecs_of(kafka, topic):
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
-def test_all_codecs_are_read_and_the_chosen_one_is_written(
+def test_all_codecs_are_read_and_one_is_written(
     codec, kafka, client, settings, start_worker, topic_name
 ):
     client.create(topic_name, 1)

@@ -12,16 +12,12 @@ pytestmark = pytest.mark.real_kafka
 _LONGEST_KEY = random.Random(1).randbytes(1_048_480)
 
 
-def _headers(message):
-    return {name: text.decode() for name, text in message.headers}
-
-
 @pytest.fixture(params=["at_least_once", "exactly_once"])
 def delivery(request):
     return {"delivery": request.param}
 
 
-def test_scores_that_a_topic_does_not_take_lose_their_key_only(
+def test_scores_that_are_too_large_lose_their_key(
     delivery, client, settings, start_worker, topic_name
 ):
     client.create(topic_name)
@@ -33,6 +29,6 @@ def test_scores_that_a_topic_does_not_take_lose_their_key_only(
     scores = client.read(settings.scores_topic)
     assert [score.key for score in scores] == [None, b"short"]
     assert [orjson.loads(score.value)["offset"] for score in scores] == [0, 1]
-    headers = _headers(scores[0])
+    headers = {name: text.decode() for name, text in scores[0].headers}
     assert headers.pop("oslrau-left-out-bytes")
     assert headers == {"oslrau-topic": topic_name, "oslrau-partition": "0", "oslrau-offset": "0"}

@@ -70,9 +70,7 @@ def test_rows_of_a_file_have_the_same_scores_in_every_format(name, deployment, t
 
 
 @pytest.mark.parametrize("name", ["avro", "protobuf"])
-def test_columns_that_the_schema_does_not_have_are_left_out_and_told_once(
-    name, deployment, tmp_path
-):
+def test_columns_that_the_schema_lacks_are_left_out_and_told_once(name, deployment, tmp_path):
     rows_file, schema = tmp_path / "rows.ndjson", tmp_path / "schema"
     found = [row | {"vibration": {"rms": 1.0, "peak": 2.0}} for row in rows(5)]
     rows_file.write_bytes(b"\n".join(map(orjson.dumps, found)))
@@ -106,9 +104,7 @@ def of_topic(schema, topic):
     return {**schema, "doc": topic}
 
 
-def test_records_of_a_known_schema_go_on_and_others_wait_while_the_registry_is_away(
-    deployment, registry
-):
+def test_records_of_known_schemas_go_on_while_the_registry_is_away(deployment, registry):
     subject = f"{deployment.topic}-value"
     known, later = (of_topic(schema, deployment.topic) for schema in (SCHEMA, EVOLVED))
     first = registry.register(subject, known)
@@ -148,9 +144,7 @@ def next_id(deployment, registry):
     return registry.register("next-id", of_topic(JSON_SCHEMA, deployment.topic), "JSON") + 1
 
 
-def test_an_unknown_id_is_a_dead_letter_also_where_the_registry_knows_it_later(
-    deployment, registry, next_id
-):
+def test_an_unknown_id_is_a_dead_letter_though_it_is_known_later(deployment, registry, next_id):
     subject, found = f"{deployment.topic}-value", list(rows(600))
     known, later = (of_topic(schema, deployment.topic) for schema in (SCHEMA, EVOLVED))
     unknown = next_id + 1

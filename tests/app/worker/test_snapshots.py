@@ -20,9 +20,7 @@ def settings(settings, request, tmp_path):
     return replace(settings, snapshots=snapshots_in(kind, settings, tmp_path))
 
 
-def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
-    client, settings, start_worker, topic_name
-):
+def test_a_restart_goes_on_from_the_last_snapshot(client, settings, start_worker, topic_name):
     client.create(topic_name, 2)
     client.send(topic_name, [*rows(3000, 2), (0, b"broken")])
     assert start_worker().wait_records(3001).terminate() == 0
@@ -36,9 +34,7 @@ def test_a_restart_continues_from_the_snapshot_of_the_shutdown(
 
 
 @pytest.mark.parametrize("settings", ["topic", "folder", "bucket"], indirect=True)
-def test_after_kills_scores_and_states_equal_those_of_a_clean_run(
-    client, settings, start_worker, topic_name
-):
+def test_after_kills_all_is_as_in_a_clean_run(client, settings, start_worker, topic_name):
     client.create(topic_name, 2)
     total = 0
     for seed in range(3):

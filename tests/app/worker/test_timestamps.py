@@ -10,7 +10,7 @@ _NOW = int(time.time() * 1000)
 _ANY = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 
 
-def test_records_without_a_time_or_from_the_future_are_scored_like_others(
+def test_records_without_a_time_or_of_the_future_are_scored(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name, **_ANY)
@@ -21,7 +21,7 @@ def test_records_without_a_time_or_from_the_future_are_scored_like_others(
     assert [score.timestamp for score in client.read(settings.scores_topic)] == times
 
 
-def test_a_partition_waits_until_its_scores_topic_takes_the_time_of_a_record(
+def test_a_partition_waits_until_scores_of_its_time_are_taken(
     client, settings, start_worker, topic_name
 ):
     client.create(topic_name, **_ANY)

@@ -57,9 +57,7 @@ def _offline(records, settings):
     return scores, anomalies
 
 
-def test_live_scores_equal_those_of_the_pipeline_offline(
-    client, settings, start_worker, topic_name
-):
+def test_live_scores_equal_the_pipelines_offline(client, settings, start_worker, topic_name):
     client.create(topic_name, 4)
     client.send(topic_name, _rows(8000, 4))
     worker = start_worker().wait_records(8000)
@@ -104,9 +102,7 @@ def test_a_second_worker_shares_the_partitions_with_their_series_and_nothing_is_
     assert scores_of(client, settings) == clean_run(client, settings)[0]
 
 
-def test_bad_input_of_every_kind_and_in_any_number_is_dead_letters_byte_for_byte(
-    client, settings, start_worker, topic_name
-):
+def test_bad_input_is_dead_letters_byte_for_byte(client, settings, start_worker, topic_name):
     bad = {
         b'{"a": 1': "not_json",
         b'{"a": NaN}': "not_json",
@@ -141,9 +137,7 @@ def test_bad_input_of_every_kind_and_in_any_number_is_dead_letters_byte_for_byte
         assert (found["oslrau-partition"], found["oslrau-offset"]) == (b"1", b"%d" % offset)
 
 
-def test_records_of_an_aborted_transaction_are_not_scored(
-    client, settings, start_worker, topic_name
-):
+def test_an_aborted_transaction_is_not_scored(client, settings, start_worker, topic_name):
     client.create(topic_name)
     client.send(topic_name, _rows(10), abort=False)
     client.send(topic_name, _rows(10, seed=1), abort=True)

@@ -89,9 +89,10 @@ def test_records_written_while_all_brokers_restart_one_by_one_are_scored_exactly
     sent = []
 
     def write():
-        for batch in _batches(rows(300_000, 3), 600):
-            client.send(topic_name, batch)
-            sent.extend(batch)
+        found = rows(300_000, 3)
+        for start in range(0, len(found), 600):
+            client.send(topic_name, found[start : start + 600])
+            sent.extend(found[start : start + 600])
             if restarted.is_set():
                 return
 
@@ -129,7 +130,3 @@ def test_while_the_groups_coordinator_is_paused_a_worker_is_replaced_exactly_onc
     second.wait_ready().wait_saved(10_000)
     assert second.terminate() == 0
     assert_as_clean(client, settings, 2)
-
-
-def _batches(records, size):
-    return (records[start : start + size] for start in range(0, len(records), size))

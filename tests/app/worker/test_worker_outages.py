@@ -71,9 +71,7 @@ def busy_worker(client, settings, start_worker, topic_name, request):
 
 
 @pytest.mark.parametrize("busy_worker", ["at_least_once", "exactly_once"], indirect=True)
-def test_records_are_scored_once_each_when_the_broker_comes_back(
-    busy_worker, kafka, client, settings
-):
+def test_records_are_scored_once_each_after_an_outage(busy_worker, kafka, client, settings):
     kafka.kill()
     assert busy_worker.get("/healthz")[0] == 200
     kafka.start_node()
@@ -106,9 +104,7 @@ def test_a_worker_ends_in_bounded_time_without_a_broker(busy_worker, kafka):
     assert busy_worker.terminate(seconds=30) == 3
 
 
-def test_a_log_that_has_lost_its_end_while_the_broker_was_away_ends_the_worker_with_the_reason(
-    client, kafka, start_worker, topic_name
-):
+def test_a_log_that_has_lost_its_end_ends_the_worker(client, kafka, start_worker, topic_name):
     client.create(topic_name)
     client.send(topic_name, rows(300))
     (log,) = kafka.data_dir.glob(f"node-1/log/{topic_name}-0/*.log")

@@ -132,9 +132,8 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
     following = start(
         environment, "tail", "--json", "--since", "earliest", "--topic", settings.anomalies_topic
     )
-    expected = [
-        present(orjson.loads(line)) for line in texts["anomalies"].read_bytes().splitlines()
-    ]
+    written = texts["anomalies"].read_bytes().splitlines()
+    expected = [present(orjson.loads(line)) for line in written]
     told = [present(orjson.loads(following.stdout.readline())) for _ in expected]
     assert told == expected
 
@@ -151,9 +150,7 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
     assert TOKEN not in worker.log()
 
 
-def test_outputs_wait_for_the_registry_and_a_schema_that_it_refuses_ends_the_start(
-    client, settings, start_worker, registry, tmp_path
-):
+def test_outputs_wait_for_their_schemas(client, settings, start_worker, registry, tmp_path):
     deployment = Deployment(client, settings, start_worker, registry, tmp_path, {})
     deployment.changes |= {"format": "json", "scores_format": "avro"}
     registry.shut()
