@@ -1,7 +1,10 @@
 """Records of Protobuf as JSON."""
 
+import errno
 import math
+import subprocess
 from contextlib import suppress
+from pathlib import Path
 
 import orjson
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faust_oslrau.topics.formats import ContentError, Schema, SchemaError, codec, framed
+from faust_oslrau.topics.formats.errors import LargeContentError
 from faust_oslrau.topics.formats.protobuf import _compiled
 
 TEXT = """
@@ -137,12 +141,80 @@ def test_a_schema_may_refer_to_others():
 @pytest.mark.parametrize(
     "schema",
     [Schema("PROTOBUF", "message {"), Schema("PROTOBUF", 'import "none.proto";'),
-     Schema("PROTOBUF", TEXT, (("../out.proto", ""),)), Schema("PROTOBUF", TEXT, (("/a", ""),))],
+     Schema("PROTOBUF", 'import "../o.proto";', (("../o.proto", ""),))],
 )  # fmt: skip
 def test_what_is_no_schema_is_refused(schema):
     with pytest.raises(SchemaError, match="expected") as error:
         codec("protobuf", schema)
     assert "/tmp" not in str(error.value)
+
+
+NAMES = [
+    "n" * 300 + ".proto",
+    "record.proto",
+    "record.proto/x.proto",
+    ".",
+    "",
+    "../out.proto",
+    "/a",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_that_a_schema_refers_to_may_have_any_name(name):
+    inner = (name, 'syntax = "proto3"; message I { double x = 1; }')
+    unused = 'syntax = "proto3"; message M { double y = 1; }'
+    found = codec("protobuf", Schema("PROTOBUF", unused, (inner,)))
+    assert found.decode(framed(1, b"\0")) == b'{"y":0.0}'
+    text = f'syntax = "proto3"; import "{name}"; message M {{ I i = 1; }}'
+    with suppress(SchemaError):
+        found = codec("protobuf", Schema("PROTOBUF", text, (inner,)))
+        assert found.decode(framed(1, b"\0\x0a\0")) == b'{"i":{"x":0.0}}'
+    assert name not in NAMES[:3] or found.shape == {"i": {"x": None}}
+
+
+@pytest.mark.parametrize("name", ["nul\0.proto", "a=b.proto", "a:b", "two\nlines", "\ud800.proto"])
+def test_what_protoc_takes_as_no_name_is_refused(name):
+    with pytest.raises(SchemaError, match="expected"):
+        codec("protobuf", Schema("PROTOBUF", TEXT, ((name, ""),)))
+
+
+@pytest.mark.parametrize("code", [1, -9])
+def test_a_compiler_that_cannot_run_says_nothing_of_a_schema(code, monkeypatch):
+    stderr = b"Traceback (most recent call last):\nMemoryError"
+    done = subprocess.CompletedProcess([], code, b"", stderr)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    with pytest.raises(OSError, match="protoc"):
+        codec("protobuf", Schema("PROTOBUF", f"// {code}\n{TEXT}"))
+
+
+def test_a_full_disk_says_nothing_of_a_schema(monkeypatch):
+    def write(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+    with pytest.raises(OSError, match="No space left"):
+        codec("protobuf", Schema("PROTOBUF", f"// full\n{TEXT}"))
+
+
+@pytest.mark.parametrize("levels", [90, 5000])
+def test_a_chain_of_messages_is_read_or_refused(levels):
+    links = "".join(f"message M{i} {{ M{i + 1} m = 1; }}\n" for i in range(levels))
+    text = f'syntax = "proto3"; {links} message M{levels} {{ double x = 1; }}'
+    found = codec("protobuf", Schema("PROTOBUF", text))
+    try:
+        assert found.decode(framed(1, b"\0\x0a\0")) == b'{"m":{"m":null}}'
+    except ContentError as error:
+        assert (levels, "RecursionError" in str(error)) == (5000, True)
+
+
+def test_few_bytes_become_no_endless_json():
+    fields = "".join(f"double {'a' * 200}{i} = {i + 1};\n" for i in range(1000))
+    text = f'syntax = "proto3"; message R {{ repeated M m = 1; }} message M {{ {fields} }}'
+    found = codec("protobuf", Schema("PROTOBUF", text), 1_000_000)
+    with pytest.raises(LargeContentError, match="its JSON is too large"):
+        found.decode(framed(1, b"\0" + b"\x0a\0" * 1000))
+    assert len(found.decode(framed(1, b"\0" + b"\x0a\0" * 4))) > 800_000
 
 
 @pytest.mark.parametrize(
