@@ -6,16 +6,18 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import aclosing, suppress
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 from aiokafka.errors import KafkaError
+from msgspec import Meta, Struct
 
 from faust_oslrau.app.kafka.emitter import Emitter
 from faust_oslrau.app.kafka.partition_reader import PartitionReader
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, OutMessage, Record, Rejection, is_dead_letter
 from faust_oslrau.topics.formats import (
+    LARGEST_ID,
     ContentError,
     Schema,
     SchemaError,
@@ -27,14 +29,19 @@ from faust_oslrau.topics.formats import (
 )
 
 from .client import Registry, RegistryError, check_format
+from .foreign import read
 
 logger = logging.getLogger(__name__)
 
 _FIRST_WAIT_SECONDS = 0.5
 _MAX_WAIT_SECONDS = 10.0
 _MAGIC = b"\0"
-# What comes of a message that this program did not write.
-_NOT_KEPT = (orjson.JSONDecodeError, KeyError, TypeError)
+
+
+class _Kept(Struct):
+    """What is kept of a topic's schema, beside that and its registry."""
+
+    id: Annotated[int, Meta(ge=1, le=LARGEST_ID)]
 
 
 class OutputSchemas:
@@ -105,8 +112,8 @@ class OutputSchemas:
             async for record in reader.records(*await reader.range()):
                 if topic := topics.get(record.key):
                     found.pop(topic, None)
-                    with suppress(*_NOT_KEPT):
-                        number = orjson.loads(record.value)["id"]
+                    with suppress(ValueError):  # another program wrote it
+                        number = read(_Kept, record.value).id
                         if record.value == self._value(topic, number):
                             found[topic] = number
         return found

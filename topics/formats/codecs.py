@@ -109,7 +109,7 @@ def codec(format_name: str, schema: Schema, max_bytes: int = LARGEST_JSON) -> Co
         The schema is of another format, cannot be read, or has what is not taken.
     """
     if schema.kind != KINDS[format_name]:
-        raise SchemaError(f"expected a schema of {KINDS[format_name]}, got {schema.kind}")
+        raise SchemaError(f"expected a schema of {KINDS[format_name]}, got {schema.kind[:100]}")
     # Imported when it is needed: its library is optional.
     new: Callable[[Schema], Codec] = import_module(f".{format_name}", __package__).new_codec
     try:
