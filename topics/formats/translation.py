@@ -46,6 +46,10 @@ class Translator:
         """Tell whether no answer is accepted for the first record of another one."""
         return self._accepted.at(wanted.schema_id, wanted.start) is None
 
+    def has_answer(self, schema_id: int) -> bool:
+        """Tell whether an answer is accepted for any record with an id."""
+        return self._accepted.first(schema_id) is not None
+
     def accepted_since(self, schema_id: int, offset: int) -> int:
         """Return the first offset that an answer holds for; `offset` if there is no answer."""
         first = self._accepted.first(schema_id)
