@@ -42,6 +42,23 @@ _WRAPPERS = {
 _MILLISECONDS, _NANOSECONDS = 1e3, 1e-6
 # Of what protoc writes, beside warnings and lines of its log: an error, and where it is.
 _TOLD = re.compile(r"^\S+:(\d+:\d+: (?!warning:)| File not found).*$", re.MULTILINE)
+# What Confluent's serializers know and do not register, as far as records need it: options say
+# nothing of how they are written.
+_OF_CONFLUENT = {
+    "confluent/meta.proto": """
+        syntax = "proto3"; package confluent; import "google/protobuf/descriptor.proto";
+        message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }
+        extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+        extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+        extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+        extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+        extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+    """,
+    "confluent/type/decimal.proto": """
+        syntax = "proto3"; package confluent.type;
+        message Decimal { bytes value = 1; int32 precision = 2; int32 scale = 3; }
+    """,
+}
 _OPTIONS = ("--include_imports", "--descriptor_set_out=/dev/stdout")
 # What protoc takes as the end of a name.
 _ODD_NAME = re.compile(r"[=:\0\r\n]")
@@ -143,7 +160,7 @@ def _compiled(schema: Schema) -> FileDescriptorSet:
     name = _NAME
     while name in dict(schema.references):
         name = f"_{name}"
-    files = {name: schema.text, **dict(schema.references)}
+    files = {name: schema.text, **_OF_CONFLUENT, **dict(schema.references)}
     with tempfile.TemporaryDirectory() as place:
         # Numbers are the names on the disk, whatever a schema calls its files.
         paths = [f"{place}/{number}" for number in range(len(files))]

@@ -173,6 +173,46 @@ def test_a_file_that_a_schema_refers_to_may_have_any_name(name):
     assert name not in NAMES[:3] or found.shape == {"i": {"x": None}}
 
 
+OF_CONFLUENT = """
+syntax = "proto3";
+import "confluent/meta.proto";
+import "confluent/type/decimal.proto";
+option (confluent.file_meta).doc = "readings";
+message M {
+  option (confluent.message_meta) = { doc: "a reading", tags: "PII" };
+  double x = 1 [(confluent.field_meta).params = { key: "unit", value: "bar" }];
+  confluent.type.Decimal price = 2;
+}
+"""
+
+
+def test_what_confluents_serializers_do_not_register_is_known():
+    found = codec("protobuf", Schema("PROTOBUF", OF_CONFLUENT))
+    content = b"\0\x09" + bytes(8) + b"\x12\x05\x0a\x01\x07\x18\x02"
+    expected = b'{"x":0.0,"price":{"value":null,"precision":0,"scale":2}}'
+    assert found.decode(framed(1, content)) == expected
+
+
+def test_a_registered_file_counts_before_a_known_one():
+    own = ("confluent/type/decimal.proto", 'syntax = "proto3"; message Own { double y = 3; }')
+    text = 'syntax = "proto3"; import "confluent/type/decimal.proto"; message M { Own m = 1; }'
+    found = codec("protobuf", Schema("PROTOBUF", text, (own,)))
+    assert found.decode(framed(1, b"\0\x0a\0")) == b'{"m":{"y":0.0}}'
+
+
+def test_durations_and_structs_are_the_objects_that_their_fields_say():
+    text = """
+        syntax = "proto3";
+        import "google/protobuf/duration.proto"; import "google/protobuf/struct.proto";
+        message M { google.protobuf.Duration d = 1; google.protobuf.Struct st = 2; }
+    """
+    found = codec("protobuf", Schema("PROTOBUF", text))
+    content = found.encode({"d": "1.5s", "st": {"k": 2.0}})
+    read = orjson.loads(found.decode(framed(1, content)))
+    assert read["d"] == {"seconds": 1, "nanos": 500_000_000}
+    assert read["st"]["fields"]["k"]["number_value"] == 2.0
+
+
 @pytest.mark.parametrize("name", ["nul\0.proto", "a=b.proto", "a:b", "two\nlines", "\ud800.proto"])
 def test_what_protoc_takes_as_no_name_is_refused(name):
     with pytest.raises(SchemaError, match="expected"):
