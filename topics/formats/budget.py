@@ -35,3 +35,14 @@ def spend(size: int) -> None:
     _budget.left -= size
     if _budget.left < 0:
         raise LargeContentError("its JSON is too large")
+
+
+def left() -> int:
+    """Return how much of the record that is being read may still be spent."""
+    return _budget.left
+
+
+def require(size: int) -> None:
+    """Raise as `spend` if so much cannot be spent."""
+    spend(size)
+    _budget.left += size

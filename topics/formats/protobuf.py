@@ -29,6 +29,7 @@ from .budget import spend
 from .documents import as_json, object_cost, object_maker
 from .errors import ContentError, SchemaError
 from .framing import HEADER_BYTES
+from .protobuf_messages import bounded
 from .schemas import Schema
 from .shapes import EACH, Shape
 from .zigzag import zigzag
@@ -102,7 +103,8 @@ class _ProtobufCodec:
     def _reader(self, value: bytes) -> tuple[Callable[[bytes], Any], _Get]:
         indexes, _ = _indexes(value)
         message = self._message(indexes)
-        return GetMessageClass(message).FromString, _message(message, {})
+        parse = bounded(GetMessageClass(message).FromString, message)
+        return parse, _message(message, {})
 
     def _end_of_indexes(self, value: bytes) -> int:
         # The first message of a file is a zero byte.

@@ -2,6 +2,8 @@
 
 import errno
 import math
+import random
+import resource
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +15,14 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.topics.formats import ContentError, Schema, SchemaError, codec, framed
+from faust_oslrau.topics.formats import (
+    ContentError,
+    Schema,
+    SchemaError,
+    codec,
+    framed,
+    protobuf_messages,
+)
 from faust_oslrau.topics.formats.errors import LargeContentError
 from faust_oslrau.topics.formats.protobuf import _compiled
 
@@ -246,6 +255,55 @@ def test_a_chain_of_messages_is_read_or_refused(levels):
         assert found.decode(framed(1, b"\0\x0a\0")) == b'{"m":{"m":null}}'
     except ContentError as error:
         assert (levels, "RecursionError" in str(error)) == (5000, True)
+
+
+WIDE = "".join(f"double a{i} = {i + 1};" for i in range(4000))
+PARSED = {
+    "repeated": f"message R {{ repeated M m = 1; }} message M {{ {WIDE} }}",
+    "map": f"message R {{ map<int32, M> m = 1; }} message M {{ {WIDE} }}",
+    "inner": f"message R {{ repeated O m = 1; }} message O {{ M m = 1; }} message M {{ {WIDE} }}",
+    "own": f"message R {{ repeated R m = 1; {WIDE.replace(' = 1;', ' = 9000;')} }}",
+}
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", PARSED)
+def test_few_bytes_are_not_parsed_into_endless_messages(name):
+    found = codec("protobuf", Schema("PROTOBUF", f'syntax = "proto3"; {PARSED[name]}'), 1_048_588)
+    inner = {"repeated": b"\x0a\0", "own": b"\x0a\0", "map": b"\x0a\2\x12\0"}
+    item = inner.get(name, b"\x0a\2\x0a\0")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(LargeContentError):
+        found.decode(framed(1, b"\0" + item * 100_000))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
+    assert len(found.decode(framed(1, b"\0" + item * 5))) > 40_000
+
+
+def test_a_group_is_a_message_too():
+    text = f'syntax = "proto2"; message R {{ repeated group M = 1 {{ {WIDE} }} }}'.replace(
+        "double", "optional double"
+    )
+    found = codec("protobuf", Schema("PROTOBUF", text), 1_048_588)
+    with pytest.raises(LargeContentError):
+        found.decode(framed(1, b"\0" + b"\x0b\x0c" * 100_000))
+    assert found.decode(framed(1, b"\0" + b"\x0b\x0c")).startswith(b'{"m":[{"a0":null')
+
+
+def test_what_costs_are_looked_at_in_has_the_messages_of_the_record(message_of):
+    """Of any bytes that protobuf takes, it counts no fewer messages than there are."""
+    kind = protobuf_messages._kinds(message_of("Reading").DESCRIPTOR, {})
+    chance = random.Random(3)
+    for _ in range(300):
+        message = message_of("Reading")()
+        for _ in range(chance.randrange(5)):
+            chance.choice([message, message.before, message.before.before]).vibration.rms = 1.0
+            message.counts["abc"[chance.randrange(3)]] = 1
+        content = message.SerializeToString()
+        readings = content.count(b"\x6a")  # no other byte of these has this value
+        cost = protobuf_messages._cost(content, kind.inner)
+        assert cost >= readings * kind.cost
+        for end in range(len(content)):  # also of what is cut
+            assert protobuf_messages._cost(content[:end], kind.inner) <= cost
 
 
 def test_few_bytes_become_no_endless_json():
