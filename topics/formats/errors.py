@@ -31,9 +31,15 @@ A file name of a schema must thus never reach the disk.
 
 def told(error: Exception) -> str:
     """Return the words of a library's error in one line."""
-    words = " ".join(str(error).split())
-    text = f"{type(error).__name__}: {words}" if words else type(error).__name__
-    return text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]}…"
+    words, name = one_line(str(error)), type(error).__name__
+    return f"{name}: {words}" if words else name
+
+
+def one_line(text: str) -> str:
+    """Return the beginning of a text, which may hold what a schema holds, in one line of UTF-8."""
+    text = " ".join(text[: 2 * _MOST_TOLD].split())
+    shown = text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]}…"
+    return shown.encode(errors="backslashreplace").decode()
 
 
 def checked(call: Callable[[Content], bytes], content: Content) -> bytes:

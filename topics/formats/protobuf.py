@@ -179,7 +179,9 @@ def _compiled(schema: Schema) -> FileDescriptorSet:
 
 def _checked(name: str) -> str:
     if _ODD_NAME.search(name):
-        raise SchemaError(f"expected the name of a file without = : and line ends, got {name!r}")
+        raise SchemaError(
+            f"expected the name of a file without = : and line ends, got {name[:100]!r}"
+        )
     return name
 
 

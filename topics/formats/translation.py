@@ -10,7 +10,7 @@ from faust_oslrau.topics.records import KafkaRecord, Record
 from faust_oslrau.topics.rejections import Reason, Rejection, reject_large
 
 from .codecs import codec
-from .errors import ContentError, LargeContentError, SchemaError
+from .errors import ContentError, LargeContentError, SchemaError, one_line
 from .framing import HEADER_BYTES, schema_id
 from .schemas import Acceptance, Acceptances, Schema
 
@@ -118,7 +118,7 @@ class Translator:
             self._decoders[value[:HEADER_BYTES]] = decode
             return decode(value)
         except SchemaError as error:
-            return Rejection(Reason.WRONG_SCHEMA, f"schema {found}: {error}")
+            return Rejection(Reason.WRONG_SCHEMA, f"schema {found}: {one_line(str(error))}")
         except ContentError as error:
             return self._not_of_schema(value, error)
 
@@ -132,7 +132,7 @@ class Translator:
             raise
 
     def _not_of_schema(self, value: bytes, error: ContentError) -> Rejection:
-        found = f"schema {schema_id(value)}: {error}"
+        found = f"schema {schema_id(value)}: {one_line(str(error))}"
         if isinstance(error, LargeContentError):
             return Rejection(
                 Reason.TOO_LARGE, f"{found}, at most {self._max_bytes} bytes are taken"

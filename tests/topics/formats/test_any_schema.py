@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from faust_oslrau.topics import Record
+from faust_oslrau.topics import Record, dead_letter
 from faust_oslrau.topics.formats import (
     Acceptance,
     ContentError,
@@ -68,6 +68,7 @@ def assert_reads_or_refuses(format_name, schema, contents):
         found = codec(format_name, schema, 1_000_000)
     except SchemaError as error:
         assert len(str(error)) < 1000
+        str(error).encode()
         assert len(str(error).splitlines()) == 1
         return
     for content in contents:
@@ -127,6 +128,27 @@ def test_any_schema_of_protobuf_is_used_or_refused():
         text = PROTO[:at] + chance.choice(WORDS) + PROTO[at + chance.choice([0, 1, 9]) :]
         contents = [b"\0" + chance.randbytes(20) for _ in range(20)]
         assert_reads_or_refuses("protobuf", Schema("PROTOBUF", text), contents)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "n" * 200_000, "a\nb\0c"])
+@pytest.mark.parametrize(
+    ("format_name", "schema"),
+    [
+        ("avro", lambda name: Schema("AVRO", json.dumps({"type": name}))),
+        ("avro", lambda name: Schema(name, "")),
+        ("protobuf", lambda name: Schema("PROTOBUF", 'import "none";', ((name, ""),))),
+        ("protobuf", lambda name: Schema("PROTOBUF", name)),
+    ],
+)
+def test_any_name_in_a_schema_becomes_a_dead_letter_that_can_be_written(format_name, schema, name):
+    found = Translator(format_name, 1000)
+    found.accept([Acceptance(5, schema(name), 0, None)])
+    record = Record("t", 0, 0, 0, None, framed(5, b"x"))
+    _, rejected = found.translate([record])
+    assert rejected[0].reason == "wrong_schema"
+    assert len(rejected[0].detail.encode()) < 700
+    assert len(rejected[0].detail.splitlines()) == 1
+    assert dead_letter(record, rejected[0], 1000).value == record.value
 
 
 class Odd:
