@@ -20,9 +20,9 @@ from faust_oslrau.app.kafka.topic_ids import is_recreated
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.settings import Settings, short
 from faust_oslrau.topics import OutMessage
-from faust_oslrau.topics.formats import LARGEST_ID, Acceptance, Schema
+from faust_oslrau.topics.formats import Acceptance, Schema
 
-from .foreign import read
+from .foreign import SchemaId, read
 
 if TYPE_CHECKING:
     from faust.types import TP
@@ -48,7 +48,7 @@ class _Schema(Struct):
 class _Stored(Struct):
     """An acceptance as it is stored."""
 
-    id: Annotated[int, Meta(ge=1, le=LARGEST_ID)]
+    id: SchemaId
     schema: _Schema | None
     start: Annotated[int, Meta(ge=0)]
     end: Annotated[int, Meta(ge=1)] | None

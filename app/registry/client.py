@@ -15,7 +15,7 @@ from faust_oslrau.app.files import LARGEST_PEM, read_file, read_secret
 from faust_oslrau.app.settings import RegistrySettings, Settings
 from faust_oslrau.topics.formats import Schema, missing_module
 
-from .foreign import read
+from .foreign import SchemaId, read
 
 if TYPE_CHECKING:  # a quarter of a second, which commands on JSON need not wait for
     import aiohttp
@@ -58,11 +58,11 @@ class _Found(Struct, rename="camel"):
 
 
 class _Latest(_Found, kw_only=True):
-    id: int
+    id: SchemaId
 
 
 class _Number(Struct):
-    id: int
+    id: SchemaId
 
 
 class _Refusal(Struct):

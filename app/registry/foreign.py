@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
+from faust_oslrau.topics.formats import LARGEST_ID
+
 Wanted = TypeVar("Wanted")
+
+SchemaId = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
+"""An id that a registry gives, and that a record can hold."""
 
 
 def read(wanted: type[Wanted], content: bytes | None) -> Wanted:

@@ -6,18 +6,17 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import aclosing, suppress
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
 from aiokafka.errors import KafkaError
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from faust_oslrau.app.kafka.emitter import Emitter
 from faust_oslrau.app.kafka.partition_reader import PartitionReader
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, OutMessage, Record, Rejection, is_dead_letter
 from faust_oslrau.topics.formats import (
-    LARGEST_ID,
     ContentError,
     Schema,
     SchemaError,
@@ -29,7 +28,7 @@ from faust_oslrau.topics.formats import (
 )
 
 from .client import Registry, RegistryError, check_format
-from .foreign import read
+from .foreign import SchemaId, read
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ _MAGIC = b"\0"
 class _Kept(Struct):
     """What is kept of a topic's schema, beside that and its registry."""
 
-    id: Annotated[int, Meta(ge=1, le=LARGEST_ID)]
+    id: SchemaId
 
 
 class OutputSchemas:

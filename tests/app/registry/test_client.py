@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import gzip
+import json
 import os
 from contextlib import aclosing, asynccontextmanager
 
@@ -90,6 +91,7 @@ async def test_that_there_is_no_schema_is_asked_for_again():
         (200, {"schema": "x", "references": 7}),
         (200, {"schema": 5}),
         (200, {"schema": None}),
+        (200, b'{"schema": "\\ud800"}'),
         (200, {"schema": "x", "schemaType": 7}),
         (200, b'{"schema": "x", "more": ' + b"[" * 5000),
         (200, b"[" * 5000),
@@ -251,6 +253,18 @@ async def test_a_schema_is_registered_with_its_kind_unless_that_is_avro():
     assert [orjson.loads(body) for _, _, body in server.asked] == [
         {"schema": "a"}, {"schema": "b", "schemaType": "JSON"},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [0, -1, 2**31, 2**70, 1.5, "7", None, True])
+async def test_an_id_that_no_record_can_hold_is_not_understood(number):
+    server = Answers()
+    server.answers["/subjects/t-value/versions"] = (
+        200,
+        b'{"id": %s}' % json.dumps(number).encode(),
+    )
+    async with server.registry() as registry:
+        with pytest.raises(RegistryError, match="not understood"):
+            await registry.register("t-value", Schema("AVRO", "a"))
 
 
 def test_a_format_without_its_library_is_refused_by_name(monkeypatch):
