@@ -13,6 +13,21 @@ LARGEST_MODEL = 2**32
 LARGEST_PEM = 10_000_000
 """More bytes than the authorities of any system have."""
 
+_LARGEST_SECRET = 65_536
+
+
+def read_secret(path: str) -> str:
+    """Return a password or token, without the ends of lines after it.
+
+    Raises
+    ------
+    OSError
+        As `read_file`.
+    ValueError
+        It is not UTF-8.
+    """
+    return read_file(path, _LARGEST_SECRET).decode().rstrip("\r\n")
+
 
 def read_file(path: str | Path, most: int) -> bytes:
     """Return the content of a file of at most so many bytes.

@@ -58,6 +58,6 @@ def place_headers(topic: str, partition: int, offset: int) -> tuple[tuple[str, b
 def _reason_headers(record: KafkaRecord, rejection: Rejection) -> tuple[tuple[str, bytes], ...]:
     return (
         (_REASON, rejection.reason.value.encode()),
-        ("oslrau-detail", rejection.detail[:_MAX_DETAIL].encode()),
+        ("oslrau-detail", rejection.detail[:_MAX_DETAIL].encode(errors="backslashreplace")),
         *place_headers(record.topic, record.partition, record.offset),
     )

@@ -8,10 +8,12 @@ once, with the broker's number of partitions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.protocol.metadata import MetadataRequest
+
+_METADATA = 3  # the number of this kind of request in Kafka's protocol
 
 
 class _Asking:
@@ -21,13 +23,32 @@ class _Asking:
         self._connection = connection
 
     async def send(self, request: Any) -> Any:
-        if isinstance(request, MetadataRequest):
-            request = MetadataRequest(request._topics, allow_auto_topic_creation=False)
-        return await self._connection.send(request)
+        is_asking = getattr(request, "API_KEY", None) == _METADATA
+        return await self._connection.send(_NotCreating(request) if is_asking else request)
+
+
+class _NotCreating:
+    """A request for metadata, which a connection asks for the struct to send.
+
+    The struct's members have the names of Kafka's protocol; versions without this one, of brokers
+    before Kafka 0.11, do not send it.
+    """
+
+    def __init__(self, request: Any) -> None:
+        self._request = request
+
+    def prepare(self, versions: Mapping[int, tuple[int, int]]) -> Any:
+        struct = self._request.prepare(versions)
+        struct.allow_auto_topic_creation = False
+        return struct
 
 
 def create_no_topics(user: Any) -> None:
-    """Let an aiokafka consumer or producer create no topics from now on."""
+    """Let an aiokafka consumer or producer create no topics from now on.
+
+    aiokafka has no way to replace a request but where its client takes a connection, a name of its
+    own in all its versions; without it this fails at the start.
+    """
     client = user.client if isinstance(user, AIOKafkaProducer) else user._client
     connect = client._get_conn
 

@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 _BATCHES_IN_WORK = 32
 _RECORDS_IN_WORK = 16_384
 _RETRY_SECONDS = 1.0
+# How often it is told that openings go on to fail.
+_TELL_SECONDS = 30.0
 # How often to check whether missing partitions of output topics have been added.
 _TOPICS_SECONDS = 5.0
 # The group waits for the last snapshots of a revocation. What they lack, the next worker replays.
@@ -102,6 +104,8 @@ class Assignment:
         self._opening: set[asyncio.Task[None]] = set()
         self._parked: dict[TP, HeldPartition] = {}
         self._without_outputs: frozenset[TP] = frozenset()
+        # The kind of error of the last failed opening, and when it was told.
+        self._failed: tuple[type[Exception], float] | None = None
 
     @property
     def waiting(self) -> int:
@@ -238,7 +242,30 @@ class Assignment:
             await asyncio.sleep(_RETRY_SECONDS)
         self.is_open = True
         names = ", ".join(f"{topic}/{number}" for topic, number in sorted(partitions))
-        logger.info("reading %s", names or "nothing: there are more workers than partitions")
+        logger.info("reading %s", names or f"nothing: {await self._why_nothing(assigned)}")
+
+    async def _why_nothing(self, assigned: frozenset[TP]) -> str:
+        """Return why no partition is read; of those that are assigned, none has outputs yet."""
+        if assigned:
+            return "the partitions wait for those of the outputs"
+        topics = self._settings.source_topics
+        try:
+            known = await self._consumer.topic_ids(topics)
+        except KafkaError:
+            return "no partition is assigned"
+        missing = [topic for topic in topics if topic not in known]
+        if missing:
+            return f"the broker does not know {', '.join(missing)}"
+        return "there are more workers than partitions"
+
+    def _tell_failed(self, error: Exception) -> None:
+        """Tell of an opening that fails; of one of the same kind again after a while."""
+        now = time.monotonic()
+        kind, told = self._failed or (None, now)
+        if kind is type(error) and now < told + _TELL_SECONDS:
+            return
+        self._failed = type(error), now
+        logger.warning("waiting for the partitions' offsets and snapshots: %r", error)
 
     async def _try_open(self, partitions: frozenset[TP]) -> bool:
         """Open partitions; False if the broker or the snapshot store does not answer."""
@@ -255,8 +282,9 @@ class Assignment:
             await self._delivery.record({p.tp: p.position for p in opened if p.committed is None})
         except (KafkaError, SnapshotError, LostPartitionError) as error:
             self._metrics.worker.failed_openings.inc()
-            logger.warning("waiting for the partitions' offsets and snapshots: %r", error)
+            self._tell_failed(error)
             return False
+        self._failed = None
         await self._read()
         return True
 

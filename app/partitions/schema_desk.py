@@ -21,6 +21,11 @@ from .held_partition import HeldPartition, UnknownSchemasError
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 1.0
+# When a registry that knows no schema of an id is asked again: one of its servers may be a moment
+# behind the one that a producer has just given its schema to.
+_ASK_AGAIN_SECONDS = (1.0, 2.0)
+# Such ids come one at a time; many at once are bytes of another kind, which need not be waited for.
+_MOST_ASKED_AGAIN = 4
 # A producer that writes bytes of another kind may name thousands of ids in one batch.
 _MOST_IDS = 64
 # Offsets without a schema after which the registry is asked for it again.
@@ -90,8 +95,7 @@ class SchemaDesk:
     ) -> list[Acceptance]:
         """Return the answers for the first ids, up to one for which there is no answer yet."""
         while partition.awaits_schemas:
-            asked = map(self._registry.schema, needed)
-            found = await asyncio.gather(*asked, return_exceptions=True)
+            found = await self._answers(partition, needed)
             answers = _first_answers(found)
             if answers:
                 ids = zip(needed.items(), answers, strict=False)
@@ -102,6 +106,21 @@ class SchemaDesk:
             self._tell(partition, needed, found[0])
             await asyncio.sleep(_RETRY_SECONDS)
         return []
+
+    async def _answers(
+        self, partition: HeldPartition, needed: Mapping[int, int]
+    ) -> list[Schema | BaseException | None]:
+        """Return the answer for each id; that there is no schema is asked again at first."""
+        translator = partition.pipeline.translator
+        for seconds in (*_ASK_AGAIN_SECONDS, None):
+            asked = map(self._registry.schema, needed)
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            missing = [number for number, each in zip(needed, found, strict=True) if each is None]
+            is_new = translator is not None and not any(map(translator.has_answer, missing))
+            if seconds is None or not is_new or not 0 < len(missing) <= _MOST_ASKED_AGAIN:
+                break
+            await asyncio.sleep(seconds)
+        return found
 
     async def _accept(self, partition: HeldPartition, accepted: Sequence[Acceptance]) -> bool:
         """Write and take answers; False if the broker does not take them."""

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
+from msgspec import Meta, Struct
 
 from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.kafka.partition_reader import PartitionReader
 from faust_oslrau.app.kafka.topic_ids import is_recreated
 from faust_oslrau.app.logs import at
-from faust_oslrau.app.settings import Settings
+from faust_oslrau.app.settings import Settings, short
 from faust_oslrau.topics import OutMessage
 from faust_oslrau.topics.formats import Acceptance, Schema
+
+from .foreign import SchemaId, read
 
 if TYPE_CHECKING:
     from faust.types import TP
@@ -29,6 +32,34 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FORMAT = 1
+
+
+class _Version(Struct):
+    format: int = _FORMAT
+    id: Any = None
+
+
+class _Schema(Struct):
+    kind: str
+    text: str
+    references: list[tuple[str, str]]
+
+
+class _Stored(Struct):
+    """An acceptance as it is stored."""
+
+    id: SchemaId
+    schema: _Schema | None
+    start: Annotated[int, Meta(ge=0)]
+    end: Annotated[int, Meta(ge=1)] | None
+    registry: str | None
+    topic_id: str | None
+
+    @property
+    def acceptance(self) -> Acceptance:
+        found = self.schema
+        schema = None if found is None else Schema(found.kind, found.text, tuple(found.references))
+        return Acceptance(self.id, schema, self.start, self.end)
 
 
 class OtherAcceptanceError(OslrauError):
@@ -62,15 +93,31 @@ class AcceptanceLog:
         OtherAcceptanceError
             A later version wrote some.
         """
-        prefix = self._prefix(tp)
-        found: dict[bytes, bytes] = {}
+        found: dict[bytes, _Stored] = {}
+        odd: list[int] = []
         first, end = await self._whole_range(tp)
         if end > first:
             async with self._reader(tp, "read_committed") as reader:
                 async for record in reader.records(first, end):
-                    if record.value is not None and (record.key or b"").startswith(prefix):
-                        found[record.key] = record.value
-        return self._of_topic(tp, found, topic_id)
+                    self._add(tp, record, found, odd)
+        if odd:
+            values = (*tp, self._topic, tp.partition, odd[0], len(odd))
+            logger.warning(
+                "%s/%d: in %s/%d, the message at %d is no acceptance, of %d that are passed over",
+                *values,
+                extra=at(tp),
+            )
+        return self._of_topic(tp, found.values(), topic_id)
+
+    def _add(self, tp: TP, record: Any, found: dict[bytes, _Stored], odd: list[int]) -> None:
+        """Add a message of this partition, or the offset of one that another program wrote."""
+        if record.value is None or not (record.key or b"").startswith(self._prefix(tp)):
+            return
+        stored = _stored(record.value)
+        if stored is None or self._key(tp, stored.acceptance) != record.key:
+            odd.append(record.offset)
+        else:
+            found[record.key] = stored
 
     async def save(
         self,
@@ -110,15 +157,9 @@ class AcceptanceLog:
     def _reader(self, tp: TP, isolation_level: str) -> PartitionReader:
         return PartitionReader(self._topic, tp.partition, self._arguments, isolation_level)
 
-    def _of_topic(
-        self, tp: TP, found: Mapping[bytes, bytes], topic_id: str | None
-    ) -> list[Acceptance]:
-        accepted, registries = [], set()
-        for value in found.values():
-            data = orjson.loads(value)
-            if not is_recreated(data["topic_id"], topic_id):
-                accepted.append(acceptance_of(data))
-                registries.add(data["registry"])
+    def _of_topic(self, tp: TP, found: Iterable[_Stored], topic_id: str | None) -> list[Acceptance]:
+        own = [each for each in found if not is_recreated(each.topic_id, topic_id)]
+        registries = {each.registry for each in own if each.registry is not None}
         others = sorted(registries - {self._registry})
         if others:
             values = (*tp, ", ".join(others), self._registry)
@@ -128,7 +169,7 @@ class AcceptanceLog:
                 *values,
                 extra=at(tp),
             )
-        return accepted
+        return [each.acceptance for each in own]
 
     def _prefix(self, tp: TP) -> bytes:
         return f"{self._app_id}/{tp.topic}/{tp.partition}/".encode()
@@ -153,14 +194,26 @@ def acceptance_value(accepted: Acceptance, registry: str | None, topic_id: str |
     )
 
 
-def acceptance_of(data: Mapping[str, Any]) -> Acceptance:
-    """Return the acceptance of a message; one that names no format has the first."""
-    if (version := data.get("format", 1)) != _FORMAT:
-        raise OtherAcceptanceError(
-            f"accepted schema {data.get('id')}: expected format {_FORMAT}, got {version!r}"
-        )
-    found = data["schema"]
-    if found is not None:
-        references = tuple((name, text) for name, text in found["references"])
-        found = Schema(found["kind"], found["text"], references)
-    return Acceptance(data["id"], found, data["start"], data["end"])
+def acceptance_of(value: bytes) -> Acceptance | None:
+    """Return the acceptance of a message; None if it is none.
+
+    Raises
+    ------
+    OtherAcceptanceError
+        A later version wrote it.
+    """
+    stored = _stored(value)
+    return None if stored is None else stored.acceptance
+
+
+def _stored(value: bytes) -> _Stored | None:
+    """Return what is stored in a message; one that names no format has the first."""
+    try:
+        version = read(_Version, value)
+        if version.format <= _FORMAT:
+            return read(_Stored, value) if version.format == _FORMAT else None
+    except ValueError:
+        return None
+    raise OtherAcceptanceError(
+        f"accepted schema {short(version.id)}: expected format {_FORMAT}, got {version.format}"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 from aiokafka.errors import KafkaError
+from msgspec import Struct
 
 from faust_oslrau.app.kafka.emitter import Emitter
 from faust_oslrau.app.kafka.partition_reader import PartitionReader
@@ -27,14 +28,19 @@ from faust_oslrau.topics.formats import (
 )
 
 from .client import Registry, RegistryError, check_format
+from .foreign import SchemaId, read
 
 logger = logging.getLogger(__name__)
 
 _FIRST_WAIT_SECONDS = 0.5
 _MAX_WAIT_SECONDS = 10.0
 _MAGIC = b"\0"
-# What comes of a message that this program did not write.
-_NOT_KEPT = (orjson.JSONDecodeError, KeyError, TypeError)
+
+
+class _Kept(Struct):
+    """What is kept of a topic's schema, beside that and its registry."""
+
+    id: SchemaId
 
 
 class OutputSchemas:
@@ -105,8 +111,8 @@ class OutputSchemas:
             async for record in reader.records(*await reader.range()):
                 if topic := topics.get(record.key):
                     found.pop(topic, None)
-                    with suppress(*_NOT_KEPT):
-                        number = orjson.loads(record.value)["id"]
+                    with suppress(ValueError):  # another program wrote it
+                        number = read(_Kept, record.value).id
                         if record.value == self._value(topic, number):
                             found[topic] = number
         return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faust_oslrau.app.errors import SettingsError
-from faust_oslrau.app.files import read_file
+from faust_oslrau.app.files import read_file, read_secret
 
 from .definitions import SecuritySettings, Settings
 from .former import FORMER
@@ -24,8 +24,7 @@ PREFIX = "OSLRAU_"
 SETTINGS_FILE = "OSLRAU_SETTINGS"
 # Environment variables with our prefix that are no settings: the settings file, and test data.
 _OTHER_NAMES = frozenset({SETTINGS_FILE, "OSLRAU_DATASETS", "OSLRAU_SCHEMAS"})
-# Far more than a password or token has, and a settings file.
-_MAX_SECRET_BYTES = 65_536
+# Far more than a settings file has.
 _MAX_FILE_BYTES = 1_000_000
 _SECTIONS: dict[str, type[Section]] = {
     "incidents": IncidentSettings,
@@ -87,9 +86,9 @@ def _refuse_secrets(found: Mapping[str, Any]) -> None:
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     names = {_environment_name(section, e.name): (section, e) for section, e in _entries()}
-    secrets = {
-        f"{name}_FILE": name for name, (_, entry) in names.items() if entry.metadata["secret"]
-    }
+    files = {f"{name}_FILE": name for name, (_, e) in names.items() if e.metadata["secret"]}
+    # A file that is a setting itself is read again whenever its secret is sent.
+    secrets = {file: name for file, name in files.items() if file not in names}
     found: dict[str, Any] = {}
     for name, value in environ.items():
         if not name.startswith(PREFIX) or name in _OTHER_NAMES:
@@ -112,7 +111,7 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _read_secret(name: str, path: str) -> str:
     try:
-        return read_file(path, _MAX_SECRET_BYTES).decode().rstrip("\r\n")
+        return read_secret(path)
     except OSError as error:
         reason = error.strerror or repr(error)
     except ValueError:

@@ -22,6 +22,7 @@ class RegistrySettings(Section):
     ca_file: str | None = setting(None, optional(TEXT))
     username: str | None = setting(None, optional(TEXT))
     password: str | None = setting(None, optional(TEXT), secret=True)
+    password_file: str | None = setting(None, optional(TEXT))
     schemas_topic: str = setting("oslrau-schemas", TOPIC)
 
     def __post_init__(self) -> None:
@@ -38,7 +39,11 @@ class RegistrySettings(Section):
                 "setting registry.ca_file: expected no value unless registry.url begins with "
                 f"https://, got {self.ca_file!r}"
             )
-        if self.username is not None and self.password is None:
+        if self.password is not None and self.password_file is not None:
+            raise SettingsError(
+                "setting registry.password_file: expected it or registry.password, got both"
+            )
+        if self.username is not None and self.password is self.password_file is None:
             raise SettingsError(
                 f"setting registry.password: expected the password of {self.username!r}, got none"
             )

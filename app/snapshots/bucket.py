@@ -43,9 +43,11 @@ _MAX_CLAIM_BYTES = 10_000
 _PIECE_BYTES = 8 * 2**20
 # So that an upload does not take the memory of all its pieces.
 _PIECES_AT_ONCE = 2
-# The worker tries again by itself, with a line in the log each time.
+# The worker tries again by itself, and tells it.
 _RETRIES: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 _TAG = re.compile(r"<[^>]*>")
+# What is wrong, as the servers of S3, Azure and Google say it.
+_TOLD = re.compile(r"<Code>([^<]+)</Code>\s*<Message>([^<]+)</Message>")
 _MAX_REASON = 300
 _WITHOUT_TLS = "; without TLS it needs AWS_ALLOW_HTTP=true, of Azure AZURE_ALLOW_HTTP=true"
 
@@ -270,4 +272,6 @@ def _reason(error: Exception) -> str:
     """Return an error in one line: without the server's XML, and what only repeats it."""
     text, _, debug = str(error).partition("\n\nDebug source")
     hint = _WITHOUT_TLS if "BadScheme" in debug else ""
+    if told := _TOLD.search(text):
+        text = f"{told[1]}: {told[2]}"
     return " ".join(_TAG.sub(" ", text).split())[:_MAX_REASON] + hint

@@ -53,3 +53,8 @@ def test_headers_without_a_content_are_kept():
 def test_a_detail_of_any_length_is_cut():
     rejection = Rejection(Reason.NOT_A_NUMBER, "é" * 100_000)
     assert message_bytes(None, None, dead_letter(RECORD, rejection, 10_000).headers) < 2_000
+
+
+def test_a_detail_that_is_no_utf8_is_written_with_escapes():
+    letter = dead_letter(RECORD, Rejection(Reason.WRONG_SCHEMA, "type \ud800"), 10_000)
+    assert dict(letter.headers)["oslrau-detail"] == b"type \\ud800"

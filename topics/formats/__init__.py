@@ -2,7 +2,7 @@
 
 from .codecs import KINDS, Codec, codec, missing_module
 from .errors import ContentError, SchemaError
-from .framing import framed, schema_id
+from .framing import LARGEST_ID, framed, schema_id
 from .messages import Translate, message_reader, message_schema, message_writer
 from .schemas import Acceptance, Acceptances, Schema
 from .shapes import fitted
@@ -10,6 +10,7 @@ from .translation import Translator
 
 __all__ = [
     "KINDS",
+    "LARGEST_ID",
     "Acceptance",
     "Acceptances",
     "Codec",

@@ -13,15 +13,16 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-from .documents import object_maker
+from .budget import spend
+from .documents import object_cost, object_maker
 from .errors import ContentError, SchemaError
 from .zigzag import zigzag
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 """Reads a value at a position of a record: returns it, and the position after it.
 
-Raises IndexError or struct.error where the record ends, ContentError or ValueError for what is not
-of the schema.
+Raises IndexError or struct.error where the record ends, ContentError or another error for what is
+not of the schema.
 """
 
 _Of = Callable[[Any], Read]
@@ -151,7 +152,9 @@ def _enum(schema: Mapping[str, Any], of: _Of) -> Read:
 
     def enum(value: bytes, at: int) -> tuple[str, int]:
         index, at = zigzag(value, at)
-        return _chosen(symbols, index), at
+        symbol: str = _chosen(symbols, index)
+        spend(len(symbol))
+        return symbol, at
 
     return enum
 
@@ -172,6 +175,7 @@ def _counts(value: bytes, at: int, block: Callable[[int, int], int]) -> int:
             return at
         if count > len(value):  # items may have no bytes
             raise ContentError(f"a list has {count} items, the record {len(value)} bytes")
+        spend(count)
         at = block(count, at)
 
 
@@ -211,9 +215,11 @@ def _map(schema: Mapping[str, Any], of: _Of) -> Read:
 
 def _record(schema: Mapping[str, Any], of: _Of) -> Read:
     parts = list(_parts(schema["fields"], of))
-    make = object_maker([field["name"] for field in schema["fields"]])
+    names = [field["name"] for field in schema["fields"]]
+    make, cost = object_maker(names), object_cost(names)
 
     def record(value: bytes, at: int) -> tuple[Any, int]:
+        spend(cost)
         contents: list[Any] = []
         for part in parts:
             at = part(contents, value, at)

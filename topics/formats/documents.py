@@ -23,6 +23,11 @@ def object_maker(names: Sequence[str]) -> Callable[..., Any]:
     return msgspec.defstruct("Object", members, rename=rename, gc=False)
 
 
+def object_cost(names: Sequence[str]) -> int:
+    """Return how many bytes an object with these members has without their contents, or fewer."""
+    return 1 + sum(len(name.encode()) + 4 for name in names)  # quotes, a colon and a comma
+
+
 def as_json(document: Any) -> bytes:
     """Return a decoded record as JSON. NaN is null, dates are texts.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -12,7 +12,7 @@ import orjson
 
 from .avro_writer import whole_number, writer
 from .codecs import KINDS, codec
-from .errors import ContentError, SchemaError
+from .errors import ContentError, SchemaError, checked, told
 from .framing import framed
 from .schemas import Schema
 
@@ -34,7 +34,7 @@ def message_writer(schema: Schema, schema_id: int) -> Translate:
 
     The bytes are a function of the JSON and the id.
     """
-    kinds = _records(schema)
+    kinds = _records(schema, {}, expand=True)
     first, several = next(iter(kinds)), len(kinds) > 1
     ways = {
         kind: (framed(schema_id, whole_number(at) if several else b""), writer(record))
@@ -65,50 +65,57 @@ def message_reader(schema: Schema) -> Translate:
     SchemaError
         The schema is none of messages.
     """
-    decode, kinds = codec("avro", schema).decode, _records(schema)
-    first = next(iter(kinds))
+    decode, named = codec("avro", schema).decode, dict[str, Any]()
+    try:
+        kinds = _records(schema, named)
+        first = next(iter(kinds))
+    except Exception as error:
+        raise SchemaError(f"expected records of messages, {told(error)}") from error
 
     def read(value: bytes) -> bytes:
         document = orjson.loads(decode(value))
         kind = str(document.get("event", first))
         if kind not in kinds:
             raise ContentError(f"expected an event of {', '.join(kinds)}, got {kind}")
-        message = _present(document, kinds[kind])
+        message = _present(document, kinds[kind], named)
         if isinstance(message.get("record"), str):
             message["record"] = orjson.Fragment(message["record"])
         return orjson.dumps(message)
 
-    return read
+    return partial(checked, read)
 
 
-def _records(schema: Schema) -> Mapping[str, Any]:
-    """Return the expanded schemas of the kinds of messages."""
+def _records(schema: Schema, named: dict[str, Any], *, expand: bool = False) -> Mapping[str, Any]:
+    """Return the schemas of the kinds of messages, and add the types that they name.
+
+    Expanded ones, in which no type is named, may have no end: only for schemas of our own.
+    """
     from fastavro import parse_schema  # its library is optional
 
-    try:
-        parsed: Any = parse_schema(json.loads(schema.text), expand=True)
-        records = parsed if isinstance(parsed, list) else [parsed]
-        return {record["name"].rpartition(".")[2].lower(): record for record in records}
-    except (KeyError, TypeError, ValueError) as error:
-        raise SchemaError(f"expected records of messages, {error!r}") from error
+    parsed: Any = parse_schema(json.loads(schema.text), named, expand=expand)
+    records = parsed if isinstance(parsed, list) else [parsed]
+    return {record["name"].rpartition(".")[2].lower(): record for record in records}
 
 
-def _present(document: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+def _present(
+    document: Mapping[str, Any], record: Mapping[str, Any], named: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return an object without the members that are absent, which are null in Avro."""
     found: dict[str, Any] = {}
     for field in record["fields"]:
         content = document[field["name"]]
         if content is None and "default" in field:
             continue
-        items = _items(field["type"])
+        items = _items(field["type"], named)
         if items is not None and content is not None:
-            content = [_present(item, items) for item in content]
+            content = [_present(item, items, named) for item in content]
         found[field["name"]] = content
     return found
 
 
-def _items(kind: Any) -> Mapping[str, Any] | None:
+def _items(kind: Any, named: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the record of a list's items; None for another type."""
     other = kind[-1] if isinstance(kind, list) else kind
     items = other.get("items") if isinstance(other, dict) else None
-    return items if isinstance(items, dict) and "fields" in items else None
+    found = named.get(items) if isinstance(items, str) else items
+    return found if isinstance(found, dict) and "fields" in found else None

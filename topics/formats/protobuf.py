@@ -6,13 +6,15 @@ A registry stores the text of a schema. protoc, which grpcio-tools brings, reads
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from importlib.resources import files as resources
 from operator import attrgetter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -23,9 +25,11 @@ from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from .documents import as_json, object_maker
+from .budget import spend
+from .documents import as_json, object_cost, object_maker
 from .errors import ContentError, SchemaError
 from .framing import HEADER_BYTES
+from .protobuf_messages import bounded
 from .protobuf_rows import TIMESTAMP, with_times
 from .schemas import Schema
 from .shapes import EACH, Shape
@@ -39,6 +43,28 @@ _WRAPPERS = {
 _MILLISECONDS, _NANOSECONDS = 1e3, 1e-6
 # Of what protoc writes, beside warnings and lines of its log: an error, and where it is.
 _TOLD = re.compile(r"^\S+:(\d+:\d+: (?!warning:)| File not found).*$", re.MULTILINE)
+# What Confluent's serializers know and do not register, as far as records need it: options say
+# nothing of how they are written.
+_OF_CONFLUENT = {
+    "confluent/meta.proto": """
+        syntax = "proto3"; package confluent; import "google/protobuf/descriptor.proto";
+        message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }
+        extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+        extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+        extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+        extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+        extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+    """,
+    "confluent/type/decimal.proto": """
+        syntax = "proto3"; package confluent.type;
+        message Decimal { bytes value = 1; int32 precision = 2; int32 scale = 3; }
+    """,
+}
+_OPTIONS = ("--include_imports", "--descriptor_set_out=/dev/stdout")
+# What protoc takes as the end of a name.
+_ODD_NAME = re.compile(r"[=:\0\r\n]")
+# Signals of those who end processes; others are those of a process that fails.
+_ENDED = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 _MOST_INDEXES = 100  # levels of nesting that protobuf reads
 
 _Get = Callable[[Any], Any]
@@ -49,9 +75,12 @@ class _ProtobufCodec:
     def __init__(self, file: FileDescriptorProto, pool: DescriptorPool) -> None:
         self._file = file
         self._pool = pool
-        self.shape = _shape(self._message((0,)), {}) if file.message_type else None
         # By the bytes that name a message of the file; most schemas have one.
         self._readers: dict[bytes, tuple[Callable[[bytes], Any], _Get]] = {}
+
+    @cached_property
+    def shape(self) -> Shape:
+        return _shape(self._message((0,)), {}) if self._file.message_type else None
 
     def decode(self, value: bytes) -> bytes:
         end = self._end_of_indexes(value)
@@ -63,8 +92,6 @@ class _ProtobufCodec:
             return as_json(plain(parse(value[end:])))
         except DecodeError:
             raise ContentError("it is no message of the schema, or ends within one") from None
-        except UnicodeDecodeError as error:
-            raise ContentError(str(error)) from error
 
     def encode(self, document: Any) -> bytes:
         try:
@@ -77,7 +104,8 @@ class _ProtobufCodec:
     def _reader(self, value: bytes) -> tuple[Callable[[bytes], Any], _Get]:
         indexes, _ = _indexes(value)
         message = self._message(indexes)
-        return GetMessageClass(message).FromString, _message(message, {})
+        parse = bounded(GetMessageClass(message).FromString, message)
+        return parse, _message(message, {})
 
     def _end_of_indexes(self, value: bytes) -> int:
         # The first message of a file is a zero byte.
@@ -132,33 +160,54 @@ def _shape_of_field(field: FieldDescriptor, known: dict[str, dict[str, Any]]) ->
 
 def _compiled(schema: Schema) -> FileDescriptorSet:
     """Return all that a schema refers to, in the order of its use, and the schema."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for place, text in (*schema.references, (_NAME, schema.text)):
-            _write(folder, place, text)
-        out = folder / "compiled"
-        # A process of its own: what protoc tells of errors goes to its stderr.
-        command = [sys.executable, "-P", "-m", "grpc_tools.protoc"]  # P: not from this folder
-        command += ["--include_imports", f"-I{folder}"]
-        command += [f"-I{resources('grpc_tools') / '_proto'}", f"--descriptor_set_out={out}"]
-        done = subprocess.run(
-            [*command, str(folder / _NAME)], capture_output=True, text=True, check=False
-        )
-        if done.returncode < 0:
-            raise OSError(f"protoc was ended by signal {-done.returncode}")
+    name = _NAME
+    while name in dict(schema.references):
+        name = f"_{name}"
+    files = {name: schema.text, **_OF_CONFLUENT, **dict(schema.references)}
+    with tempfile.TemporaryDirectory() as place:
+        # Numbers are the names on the disk, whatever a schema calls its files.
+        paths = [f"{place}/{number}" for number in range(len(files))]
+        for path, text in zip(paths, files.values(), strict=True):
+            Path(path).write_bytes(text.encode())
+        mapped = [f"-I{_checked(each)}={path}" for each, path in zip(files, paths, strict=True)]
+        arguments = Path(place) / "arguments"  # more than a command line holds
+        arguments.write_bytes("\n".join([*_OPTIONS, *mapped, f"-I{_google()}", name]).encode())
+        done = _run_protoc(arguments)
         if done.returncode != 0:
-            told = _TOLD.search(done.stderr.replace(f"{folder}/", ""))
-            raise SchemaError(f"expected a Protobuf schema, {told[0] if told else 'it has errors'}")
-        return FileDescriptorSet.FromString(out.read_bytes())
+            raise _refused(done, dict(zip(paths, files, strict=True)))
+    return FileDescriptorSet.FromString(done.stdout)
 
 
-def _write(folder: Path, place: str, text: str) -> None:
-    path = PurePosixPath(place)
-    if path.is_absolute() or ".." in path.parts:
-        raise SchemaError(f"expected a file inside the schema, got {place!r}")
-    file = folder / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+def _checked(name: str) -> str:
+    if _ODD_NAME.search(name):
+        raise SchemaError(
+            f"expected the name of a file without = : and line ends, got {name[:100]!r}"
+        )
+    return name
+
+
+def _google() -> str:
+    return str(resources("grpc_tools") / "_proto")
+
+
+def _run_protoc(arguments: Path) -> subprocess.CompletedProcess[bytes]:
+    # A process of its own: what protoc tells of errors goes to its stderr.
+    command = [sys.executable, "-P", "-m", "grpc_tools.protoc"]  # P: not from this folder
+    done = subprocess.run([*command, f"@{arguments}"], capture_output=True, check=False)
+    if -done.returncode in _ENDED:
+        raise OSError(f"protoc was ended by signal {-done.returncode}")
+    if b"Traceback" in done.stderr:
+        raise OSError(f"protoc has not started: {done.stderr.decode(errors='replace')[-200:]}")
+    return done
+
+
+def _refused(done: subprocess.CompletedProcess[bytes], names: Mapping[str, str]) -> SchemaError:
+    """Return what protoc says of a schema, with the names that the schema gives its files."""
+    if done.returncode < 0:
+        return SchemaError(f"protoc cannot read it, it ends by signal {-done.returncode}")
+    found = _TOLD.search(done.stderr.decode(errors="replace"))
+    path, colon, told = (found[0] if found else "it has errors").partition(":")
+    return SchemaError(f"expected a Protobuf schema, {names.get(path, path)}{colon}{told}")
 
 
 def _indexes(value: bytes) -> tuple[tuple[int, ...], int]:
@@ -180,12 +229,15 @@ def _message(descriptor: Descriptor, known: dict[str, _Get]) -> _Get:
     """Return what makes an object of a message; fields keep the names of the schema."""
     if descriptor.full_name in known:
         return known[descriptor.full_name]
-    # A message may contain its own kind: it is found here while its fields are looked at.
-    known[descriptor.full_name] = lambda message: get(message)
-    make = object_maker([field.name for field in descriptor.fields])
+    names = [field.name for field in descriptor.fields]
+    make, cost = object_maker(names), object_cost(names)
     getters = [_field(field, known) for field in descriptor.fields]
 
-    get = _whole(lambda message: make(*[read(message) for read in getters]))
+    def plain(message: Any) -> Any:
+        spend(cost)
+        return make(*[read(message) for read in getters])
+
+    known[descriptor.full_name] = get = _whole(plain)
     return get
 
 
@@ -218,13 +270,19 @@ def _field(field: FieldDescriptor, known: dict[str, _Get]) -> _Get:
     return lambda message: plain(getattr(message, name))
 
 
+def _name(names: Mapping[int, str], number: int) -> str:
+    name = names.get(number) or str(number)
+    spend(len(name))
+    return name
+
+
 def _plain(field: FieldDescriptor, known: dict[str, _Get]) -> _Get:
     """Return what makes a plain value of one content of a field."""
     if field.type == FieldDescriptor.TYPE_BYTES:
         return lambda content: None
     if field.enum_type is not None:
         names = {value.number: value.name for value in field.enum_type.values}
-        return lambda content: names.get(content, str(content))
+        return lambda content: _name(names, content)
     if field.message_type is None:
         return lambda content: content
     if field.message_type.full_name == TIMESTAMP:
@@ -233,4 +291,6 @@ def _plain(field: FieldDescriptor, known: dict[str, _Get]) -> _Get:
         )
     if field.message_type.full_name in _WRAPPERS:
         return _whole(attrgetter("value"))
-    return _message(field.message_type, known)
+    # Made when it is needed: a message may contain its own kind, or a chain of thousands.
+    inner = field.message_type
+    return lambda content: _message(inner, known)(content)

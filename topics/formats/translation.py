@@ -10,7 +10,7 @@ from faust_oslrau.topics.records import KafkaRecord, Record
 from faust_oslrau.topics.rejections import Reason, Rejection, reject_large
 
 from .codecs import codec
-from .errors import ContentError, SchemaError
+from .errors import ContentError, LargeContentError, SchemaError, one_line
 from .framing import HEADER_BYTES, schema_id
 from .schemas import Acceptance, Acceptances, Schema
 
@@ -45,6 +45,10 @@ class Translator:
     def lacks(self, wanted: Acceptance) -> bool:
         """Tell whether no answer is accepted for the first record of another one."""
         return self._accepted.at(wanted.schema_id, wanted.start) is None
+
+    def has_answer(self, schema_id: int) -> bool:
+        """Tell whether an answer is accepted for any record with an id."""
+        return self._accepted.first(schema_id) is not None
 
     def accepted_since(self, schema_id: int, offset: int) -> int:
         """Return the first offset that an answer holds for; `offset` if there is no answer."""
@@ -89,7 +93,7 @@ class Translator:
                 except KeyError:
                     document = self._odd(value, offset)
                 except ContentError as error:
-                    document = _not_of_schema(value, error)
+                    document = self._not_of_schema(value, error)
             if isinstance(document, Rejection):
                 rejected[len(translated)] = document
                 document = None
@@ -114,19 +118,23 @@ class Translator:
             self._decoders[value[:HEADER_BYTES]] = decode
             return decode(value)
         except SchemaError as error:
-            return Rejection(Reason.WRONG_SCHEMA, f"schema {found}: {error}")
+            return Rejection(Reason.WRONG_SCHEMA, f"schema {found}: {one_line(str(error))}")
         except ContentError as error:
-            return _not_of_schema(value, error)
+            return self._not_of_schema(value, error)
 
     def _decoder(self, schema: Schema) -> Callable[[bytes], bytes]:
         if schema in self._wrong:
             raise self._wrong[schema]
         try:
-            return codec(self._format, schema).decode
+            return codec(self._format, schema, self._max_bytes).decode
         except SchemaError as error:
             self._wrong[schema] = error
             raise
 
-
-def _not_of_schema(value: bytes, error: ContentError) -> Rejection:
-    return Rejection(Reason.NOT_OF_SCHEMA, f"schema {schema_id(value)}: {error}")
+    def _not_of_schema(self, value: bytes, error: ContentError) -> Rejection:
+        found = f"schema {schema_id(value)}: {one_line(str(error))}"
+        if isinstance(error, LargeContentError):
+            return Rejection(
+                Reason.TOO_LARGE, f"{found}, at most {self._max_bytes} bytes are taken"
+            )
+        return Rejection(Reason.NOT_OF_SCHEMA, found)

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -9,9 +10,8 @@ from aiokafka.errors import KafkaError
 
 from faust_oslrau.app.kafka.no_creation import create_no_topics
 
-pytestmark = pytest.mark.real_kafka
 
-
+@pytest.mark.real_kafka
 @pytest.mark.parametrize("creates", [False, True])
 @pytest.mark.parametrize("kind", [AIOKafkaProducer, AIOKafkaConsumer])
 def test_a_client_creates_a_topic_by_asking_unless_told_not_to(kind, creates, client, topic_name):
@@ -32,3 +32,29 @@ def test_a_client_creates_a_topic_by_asking_unless_told_not_to(kind, creates, cl
 
     asyncio.run(ask())
     assert (topic_name in client.topics()) is creates
+
+
+class _Request:
+    """A request for metadata of which no more is known than what a connection asks it for."""
+
+    API_KEY = 3
+
+    def prepare(self, versions):
+        return SimpleNamespace(allow_auto_topic_creation=True, versions=versions)
+
+
+def test_a_request_is_asked_for_nothing_but_its_struct():
+    async def send(request):
+        return request.prepare({3: (0, 5)})
+
+    async def connection(node):
+        return SimpleNamespace(send=send)
+
+    user = SimpleNamespace(_client=SimpleNamespace(_get_conn=connection))
+    create_no_topics(user)
+
+    async def ask():
+        return await (await user._client._get_conn(1)).send(_Request())
+
+    sent = asyncio.run(ask())
+    assert (sent.allow_auto_topic_creation, sent.versions) == (False, {3: (0, 5)})

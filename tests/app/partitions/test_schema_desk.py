@@ -27,20 +27,24 @@ def values(schema_id, number):
 @pytest.fixture(autouse=True)
 def retries_at_once(monkeypatch):
     monkeypatch.setattr(schema_desk, "_RETRY_SECONDS", 0.002)
+    monkeypatch.setattr(schema_desk, "_ASK_AGAIN_SECONDS", (0.001, 0.001))
 
 
 class MemoryRegistry:
-    """Knows some schemas; it does not answer for ids `away_for`."""
+    """Knows some schemas, or is `behind` for so many questions; it is away for some ids."""
 
-    def __init__(self, *known):
+    def __init__(self, *known, behind=0):
         self.known = dict.fromkeys(known, AVRO)
         self.away_for = set()
+        self.behind = behind
         self.asked = []
 
     async def schema(self, schema_id):
         self.asked.append(schema_id)
         if schema_id in self.away_for:
             raise RegistryError("away")
+        if len(self.asked) <= self.behind:
+            return None
         return self.known.get(schema_id)
 
 
@@ -195,6 +199,19 @@ async def test_a_partition_that_another_worker_owns_is_given_up(tmp_path):
         await worker.first_read()
         await until(lambda: FIRST not in worker.held)
         assert worker.broker.scores[FIRST] == []
+
+
+@pytest.mark.parametrize("behind", [1, 2, 3])
+async def test_a_registry_that_is_a_moment_behind_is_asked_again(behind, tmp_path):
+    registry, log = MemoryRegistry(1, behind=behind), MemoryLog()
+    async with Worker(tmp_path, MemoryBroker(values(1, 5)), registry, log) as worker:
+        (held,) = await worker.assign(FIRST)
+        await read_to(worker, FIRST, 5)
+        assert registry.asked == [1] * min(behind + 1, 3)
+        rejected = 5 if behind == 3 else 0
+        assert held.metrics.dead_letters["unknown_schema"] == rejected
+        accepted = Acceptance(1, None, 0, 5) if rejected else Acceptance(1, AVRO, 0, None)
+        assert log.accepted == [(FIRST, accepted)]  # once, as replay reads it
 
 
 async def test_a_flood_of_ids_is_asked_for_in_parts(tmp_path):

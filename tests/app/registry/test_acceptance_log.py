@@ -1,19 +1,25 @@
 """Acceptances in a topic of a real Kafka."""
 
 import asyncio
+import random
+from contextlib import suppress
 from dataclasses import replace
 
+import orjson
 import pytest
 from faust.types import TP
 
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
 from faust_oslrau.app.registry import AcceptanceLog
+from faust_oslrau.app.registry.acceptance_log import (
+    OtherAcceptanceError,
+    acceptance_of,
+    acceptance_value,
+)
 from faust_oslrau.app.settings import RegistrySettings
 from faust_oslrau.topics import OutMessage
 from faust_oslrau.topics.formats import Acceptance, Schema
-
-pytestmark = pytest.mark.real_kafka
 
 SOURCE = TP("machines", 0)
 ACCEPTED = [
@@ -31,6 +37,39 @@ def own(settings, client):
     return replace(settings, format="avro", registry=registry)
 
 
+WRITTEN = orjson.loads(acceptance_value(ACCEPTED[1], "http://r", "id-1"))
+OF_OTHERS = [
+    b"", b"[", b"[" * 4000, b'{"more":' + b"[" * 4000, b"[]", b"{}", b"\xff", b"null",
+    *(orjson.dumps(WRITTEN | changed) for changed in (
+        {"start": "x"}, {"start": -1}, {"start": True}, {"start": 1.5}, {"end": "x"}, {"id": 0},
+        {"id": 2**31}, {"topic_id": 7}, {"registry": []}, {"schema": []}, {"format": "1"},
+        {"format": 0}, {"format": True}, {"schema": {"kind": "AVRO", "text": 5, "references": []}},
+        {"schema": {"kind": "AVRO", "text": "x", "references": None}},
+        {"schema": {"kind": "AVRO", "text": "x", "references": [["a"]]}},
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", OF_OTHERS, ids=lambda value: value[:40])
+def test_what_another_program_wrote_is_no_acceptance(value):
+    assert acceptance_of(value) is None
+
+
+def test_any_change_of_a_message_is_an_acceptance_or_none():
+    chance, value = random.Random(5), orjson.dumps(WRITTEN)
+    for _ in range(2000):
+        at = chance.randrange(len(value))
+        with suppress(OtherAcceptanceError):
+            found = acceptance_of(value[:at] + chance.randbytes(2) + value[at + 1 :])
+            assert found is None or isinstance(found, Acceptance)
+
+
+@pytest.mark.parametrize("value", [b'{"format": 2}', orjson.dumps(WRITTEN | {"format": 3})])
+def test_what_a_later_version_wrote_is_refused_by_its_format(value):
+    with pytest.raises(OtherAcceptanceError, match=r"expected format 1, got [23]"):
+        acceptance_of(value)
+
+
 def log_of(settings):
     return AcceptanceLog(settings, client_arguments(settings))
 
@@ -41,6 +80,7 @@ async def producers_of(settings):
     return found
 
 
+@pytest.mark.real_kafka
 def test_what_is_accepted_is_found_by_the_same_deployment_for_the_same_topic(own):
     async def check():
         log, producers = log_of(own), await producers_of(own)
@@ -58,6 +98,7 @@ def test_what_is_accepted_is_found_by_the_same_deployment_for_the_same_topic(own
     asyncio.run(check())
 
 
+@pytest.mark.real_kafka
 def test_a_topic_that_does_not_exist_holds_nothing(own):
     missing = replace(own.registry, schemas_topic=f"{own.app_id}.none")
     asyncio.run(_is_empty(log_of(replace(own, registry=missing))))
@@ -67,6 +108,7 @@ async def _is_empty(log):
     assert await log.load(SOURCE, "id-1") == []
 
 
+@pytest.mark.real_kafka
 def test_another_address_of_the_registry_is_told(own, caplog):
     async def check():
         producers = await producers_of(own)
@@ -79,6 +121,7 @@ def test_another_address_of_the_registry_is_told(own, caplog):
     assert "schemas were accepted from http://r and go on to hold" in caplog.text
 
 
+@pytest.mark.real_kafka
 def test_a_fenced_owner_accepts_nothing(own):
     async def check():
         former, log = await producers_of(own), log_of(own)
@@ -93,6 +136,7 @@ def test_a_fenced_owner_accepts_nothing(own):
     asyncio.run(check())
 
 
+@pytest.mark.real_kafka
 def test_what_comes_after_an_open_transaction_of_another_deployment_is_found(own):
     async def check():
         producers, log = await producers_of(own), log_of(own)
@@ -109,3 +153,22 @@ def test_what_comes_after_an_open_transaction_of_another_deployment_is_found(own
         await other.close()
 
     asyncio.run(check())
+
+
+@pytest.mark.real_kafka
+def test_messages_of_other_programs_among_the_acceptances_are_passed_over_and_told(own, caplog):
+    async def check():
+        log, producers = log_of(own), await producers_of(own)
+        await log.save(SOURCE, None, ACCEPTED, producers.of(SOURCE))
+        key = f"{own.app_id}/machines/0/12/7".encode()  # that of the first acceptance
+        crafted = [OutMessage(0, key, value, None) for value in OF_OTHERS]
+        other = acceptance_value(ACCEPTED[0]._replace(start=3), "http://r", None)
+        crafted.append(OutMessage(0, key, other, None))
+        async with producers.of(SOURCE).transaction() as transaction:
+            await transaction.send(own.registry.schemas_topic, 0, crafted)
+        assert await log.load(SOURCE, None) == ACCEPTED
+        await producers.close()
+
+    asyncio.run(check())
+    told = f"of {len(OF_OTHERS) + 1} that are passed over"
+    assert [each for each in caplog.messages if each.endswith(told)] == caplog.messages[-1:]

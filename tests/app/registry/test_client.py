@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import gzip
+import json
 import os
 from contextlib import aclosing, asynccontextmanager
 
@@ -32,7 +34,8 @@ class Answers:
         self.authorization = request.headers.get("Authorization")
         status, content = self.answers.get(request.raw_path, (404, NO_SCHEMA))
         body = content if isinstance(content, bytes) else orjson.dumps(content)
-        return web.Response(status=status, body=body)
+        packed = {"Content-Encoding": "gzip"} if body.startswith(b"\x1f\x8b") else {}
+        return web.Response(status=status, body=body, headers=packed)
 
     @asynccontextmanager
     async def registry(self, **settings):
@@ -86,6 +89,14 @@ async def test_that_there_is_no_schema_is_asked_for_again():
         (200, {"what": 1}),
         (200, {"schema": "x", "references": [{"name": "y"}]}),
         (200, {"schema": "x", "references": 7}),
+        (200, {"schema": 5}),
+        (200, {"schema": None}),
+        (200, b'{"schema": "\\ud800"}'),
+        (200, {"schema": "x", "schemaType": 7}),
+        (200, b'{"schema": "x", "more": ' + b"[" * 5000),
+        (200, b"[" * 5000),
+        (200, b"x" * 5_000_000),
+        (404, {"error_code": 40402, "message": ["deep"] * 9}),
     ],
 )
 async def test_any_other_answer_says_nothing_of_a_schema(answer):
@@ -121,6 +132,104 @@ async def test_a_schema_that_no_topic_takes_is_one_of_another_format():
         )
 
 
+@pytest.mark.parametrize("text", ["\1" * 200_000, "x" * 5_000_000, "é" * 300_000])
+async def test_what_no_topic_takes_as_json_is_none_of_the_format(text):
+    async with answers(_1=(200, {"schema": text})).registry() as registry:
+        found = await registry.schema(1)
+    assert (" bytes" in found.kind, found.text) == (True, "")
+
+
+class Endless(Answers):
+    """A server whose answers have no end, or name a schema that names another, and so on."""
+
+    def __init__(self, start):
+        super().__init__()
+        self.start = start
+        self.sent = 0
+
+    async def handle(self, request):
+        self.asked.append(request.raw_path)
+        if self.start is None:
+            name = f"n{len(self.asked)}"
+            inner = {"name": name, "subject": name, "version": 1}
+            return web.json_response({"schema": "x", "references": [inner]})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(self.start)
+        while True:
+            await response.write(b" " * 100_000)
+            self.sent += 100_000
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("start", [b"{", b"<html>"])
+async def test_an_answer_without_end_is_read_up_to_a_bound(start):
+    server = Endless(start)
+    async with server.registry() as registry:
+        if start == b"{":
+            assert (await registry.schema(1)).kind == "an answer of more than 4,000,000 bytes"
+        else:
+            with pytest.raises(RegistryError, match="an answer of more than 4,000,000 bytes"):
+                await registry.schema(1)
+    assert server.sent < 30_000_000  # what buffers hold
+
+
+async def test_references_without_end_are_none_of_the_format():
+    server = Endless(None)
+    async with server.registry() as registry:
+        assert "references" in (await registry.schema(1)).kind
+    assert len(server.asked) < 100
+
+
+async def test_a_schema_that_refers_to_itself_is_asked_for_once():
+    server = answers(_1=(200, OUTER))
+    cycle = {"schema": "inner", "references": OUTER["references"]}
+    server.answers["/subjects/in%2Fner/versions/3"] = (200, cycle)
+    async with server.registry() as registry:
+        assert await registry.schema(1) == Schema("AVRO", "outer", (("I", "inner"),))
+    assert len(server.asked) == 2
+
+
+async def test_a_compressed_answer_is_not_unpacked():
+    packed = gzip.compress(orjson.dumps({"schema": " " * 300_000_000}), 1)
+    async with answers(_1=(200, packed)).registry() as registry:
+        with pytest.raises(RegistryError):
+            await registry.schema(1)
+
+
+async def test_that_a_reference_is_missing_says_nothing_of_a_schema():
+    async with answers(_1=(200, OUTER)).registry() as registry:
+        with pytest.raises(RegistryError, match="Schema not found"):
+            await registry.schema(1)
+
+
+async def test_a_file_with_a_token_is_read_for_each_request(tmp_path):
+    server, file = answers(), tmp_path / "token"
+    file.write_text("first\n")
+    async with server.registry(password_file=str(file)) as registry:
+        await registry.schema(1)
+        assert server.authorization == "Bearer first"
+        file.write_text("second")
+        await registry.schema(1)
+        assert server.authorization == "Bearer second"
+        server.answers["/schemas/ids/1"] = (401, {"message": "token second is no more"})
+        with pytest.raises(RegistryError, match=r"token \(secret\) is no more"):
+            await registry.schema(1)
+        file.unlink()
+        with pytest.raises(RegistryError, match="password_file: expected a readable file"):
+            await registry.schema(1)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", None])
+def test_a_file_without_a_password_is_refused_at_the_start(content, tmp_path):
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content)
+    registry = RegistrySettings(url="http://r", password_file=str(path))
+    with pytest.raises(SettingsError, match="password_file: expected a readable file"):
+        check_format(Settings(format="json_schema", registry=registry))
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -144,6 +253,18 @@ async def test_a_schema_is_registered_with_its_kind_unless_that_is_avro():
     assert [orjson.loads(body) for _, _, body in server.asked] == [
         {"schema": "a"}, {"schema": "b", "schemaType": "JSON"},
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [0, -1, 2**31, 2**70, 1.5, "7", None, True])
+async def test_an_id_that_no_record_can_hold_is_not_understood(number):
+    server = Answers()
+    server.answers["/subjects/t-value/versions"] = (
+        200,
+        b'{"id": %s}' % json.dumps(number).encode(),
+    )
+    async with server.registry() as registry:
+        with pytest.raises(RegistryError, match="not understood"):
+            await registry.register("t-value", Schema("AVRO", "a"))
 
 
 def test_a_format_without_its_library_is_refused_by_name(monkeypatch):

@@ -81,16 +81,22 @@ def test_variables_are_texts_of_lists_and_none_is_no_value():
     assert Settings(seasons="EST5EDT").seasons == "EST5EDT"
 
 
-def test_no_secret_of_a_registry_is_in_its_address_or_shown(tmp_path):
+def test_no_secret_of_a_registry_is_in_its_address_or_shown():
     with pytest.raises(SettingsError) as failure:
         load_settings(None, {}, registry={"url": "http://me:hidden@registry"})
     assert "hidden" not in str(failure.value)
-    file = tmp_path / "password"
-    file.write_text("hidden\n")
-    found = load_settings(None, {"OSLRAU_REGISTRY_PASSWORD_FILE": str(file)})
+    found = load_settings(None, {"OSLRAU_REGISTRY_PASSWORD": "hidden"})
     assert found.registry.password == "hidden"
     assert "hidden" not in f"{found} {describe(found)}"
     assert secrets(found) == ["hidden"]
+
+
+def test_the_file_of_a_registrys_password_is_named_and_not_read_by_the_settings(tmp_path):
+    environ = {"OSLRAU_REGISTRY_PASSWORD_FILE": "/run/token"}
+    assert load_settings(None, environ).registry.password_file == "/run/token"
+    assert load_settings(None, environ | {"OSLRAU_REGISTRY_USERNAME": "me"}).registry.username
+    with pytest.raises(SettingsError, match="got both"):
+        load_settings(None, environ | {"OSLRAU_REGISTRY_PASSWORD": "hidden"})
 
 
 def test_the_settings_of_the_learner_are_its_parameters_with_their_defaults():

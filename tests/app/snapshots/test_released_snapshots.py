@@ -66,7 +66,7 @@ def test_the_small_messages_of_a_released_version_are_read(folder):
     manifest = Manifest.from_record(text["manifest"], 7, 0)
     assert manifest == Manifest(N, 900_001, "01" * 16, (5, 6), 3, 7, 0)
     assert Claim.from_bytes(text["claim"]) == CLAIM
-    assert acceptance_of(orjson.loads(text["acceptance"])) == ACCEPTED
+    assert acceptance_of(text["acceptance"]) == ACCEPTED
     commit = OffsetAndMetadata(N, text["commit"].decode())
     assert (recorded_start(commit), recorded_topic(commit)) == (17, "topic-1")
     assert (recorded_model(commit), recorded_successor(commit)) == ("23" * 16, SUCCESSOR)
@@ -76,9 +76,9 @@ def test_the_small_messages_of_a_released_version_are_read(folder):
 def test_an_acceptance_without_a_format_has_the_first_and_others_are_refused():
     data = orjson.loads(TEXTS["acceptance"])
     with pytest.raises(OtherAcceptanceError, match="schema 7: expected format 1, got 2"):
-        acceptance_of(data | {"format": 2})
+        acceptance_of(orjson.dumps(data | {"format": 2}))
     del data["format"]
-    assert acceptance_of(data) == ACCEPTED
+    assert acceptance_of(orjson.dumps(data)) == ACCEPTED
 
 
 def test_this_version_has_its_snapshots_among_those_released():

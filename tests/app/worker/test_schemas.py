@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from deployment import SCHEMA, Deployment, avro, rows
 
 from faust_oslrau.app.cli import main
+from faust_oslrau.topics.formats import framed
 
 pytestmark = pytest.mark.real_kafka
 
@@ -163,3 +164,65 @@ def test_an_unknown_id_is_a_dead_letter_though_it_is_known_later(deployment, reg
     once = list(dict.fromkeys(scores))  # the last ones may not have been committed
     assert set(deployment.reasons()) == {"unknown_schema"}
     assert deployment.replay() == (once, {"unknown_schema": 10})
+
+
+DECIMAL = {
+    "type": "bytes", "logicalType": "decimal", "precision": 2 * 10**21, "scale": 2 * 10**21 - 1,
+}  # fmt: skip
+LONG_NAME = "n" * 300 + ".proto"
+
+
+def poison_of_avro(deployment, registry):
+    """Return a schema's id and a record that no library can read."""
+    fields = [{"name": "temperature", "type": DECIMAL}]
+    schema = {"type": "record", "name": "Poison", "fields": fields, "doc": deployment.topic}
+    return framed(registry.register(f"{deployment.topic}-poison", schema), b"\x02\x05")
+
+
+def poison_of_protobuf(deployment, registry):
+    """Return a record whose schema refers to what is a file, and a folder of others."""
+    inner, subject = 'syntax = "proto3"; message I { double x = 1; }', f"{deployment.topic}-inner"
+    registry.register(subject, inner, "PROTOBUF")
+    references = [
+        {"name": name, "subject": subject, "version": 1} for name in ("a", "a/b", LONG_NAME)
+    ]
+    text = f'syntax = "proto3"; import "{LONG_NAME}"; message P {{ I i = 1; What w = 2; }}'
+    number = registry.register(
+        f"{deployment.topic}-poison", text, "PROTOBUF", references=references
+    )
+    return framed(number, b"\0")
+
+
+POISON = {"avro": poison_of_avro, "protobuf": poison_of_protobuf}
+
+
+@pytest.mark.parametrize("name", POISON)
+def test_a_schema_that_no_library_can_read_and_messages_of_others_stop_nobody(
+    name, deployment, registry, tmp_path, client
+):
+    deployment.changes["format"] = name
+    rows_file, schema = tmp_path / "rows.ndjson", tmp_path / "schema"
+    rows_file.write_bytes(b"\n".join(map(orjson.dumps, rows(300))))
+    schema.write_text(SCHEMAS[name])
+    deployment.run("produce", rows_file, "--schema", schema)
+    client.wait_messages(deployment.topic, 300)
+    poison = POISON[name](deployment, registry)
+    deployment.send([poison, poison])
+    deployment.run("produce", rows_file)
+    client.wait_messages(deployment.topic, 602)
+    assert deployment.start().wait_records(602).terminate() == 0
+
+    key = f"{deployment.topic}/{deployment.topic}/0/0/99".encode()
+    crafted = [b"[", b"[" * 4000, b"[]", b"{}", b'{"start": "x"}', b'{"references": null}']
+    topic = deployment.changes["registry_schemas_topic"]
+    client.send(topic, [(0, value, key + b"%d" % i) for i, value in enumerate(crafted)])
+    worker = deployment.start(snapshots="off").wait_ready()
+    worker.wait_offsets(602)
+    assert worker.terminate() == 0
+    assert "no acceptance, of 6 that are passed over" in worker.log()
+    assert "Traceback" not in worker.log()
+    scores, letters = deployment.live()
+    assert (len(scores), letters) == (600, [poison, poison])
+    expected = "not_of_schema" if name == "avro" else "wrong_schema"
+    assert deployment.reasons() == [expected, expected]
+    assert deployment.replay() == (scores, {expected: 2})

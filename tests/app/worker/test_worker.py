@@ -186,3 +186,13 @@ def test_a_worker_that_waits_for_its_topic_can_be_stopped(start_worker, topic_na
     worker = start_worker()
     worker.wait_until(lambda: f"waiting for topic {topic_name}" in worker.log(), "waiting")
     assert worker.terminate() == 0
+
+
+def test_a_worker_whose_source_topic_is_deleted_says_so(client, settings, start_worker, topic_name):
+    client.create(topic_name, 1)
+    worker = start_worker().wait_ready()
+    client.delete(topic_name)
+    told = f"reading nothing: the broker does not know {topic_name}"
+    worker.wait_until(lambda: told in worker.log(), told)
+    assert "more workers than partitions" not in worker.log()
+    assert worker.terminate() == 0

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faust_oslrau.topics.formats import ContentError, Schema, SchemaError, codec, framed
+from faust_oslrau.topics.formats.errors import LargeContentError
 
 
 def record(*fields, name="R"):
@@ -208,6 +209,49 @@ def test_a_long_list_of_nothing_takes_no_memory():
     schema = record({"type": "array", "items": "null"})
     with pytest.raises(ContentError, match="a list has"):
         of(schema).decode(framed(1, b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f\0"))
+
+
+def bombs():
+    """Yield schemas and contents of which a few bytes stand for endless JSON."""
+    nothing = {"type": "record", "name": "Z", "fields": []}
+    for items in ("null", nothing, {"type": "fixed", "name": "F", "size": 0}):
+        lists = {"type": "array", "items": items}
+        yield record(lists), b"\xd0\x2d" * 1500 + b"\0"  # blocks of 2,920 items each
+        yield record({"type": "array", "items": lists}), b"\xd0\x0f" + b"\xd0\x2d\0" * 1000 + b"\0"
+    doubled = {"type": "record", "name": "R0", "fields": []}
+    for level in range(1, 30):
+        doubled = record(doubled, f"R{level - 1}", name=f"R{level}")
+    yield doubled, b""
+    named = {"type": "record", "name": "N", "fields": [{"name": "n" * 9000, "type": "boolean"}]}
+    yield record({"type": "array", "items": named}), b"\xd0\x0f" + bytes(1000) + b"\0"
+    long = {"type": "enum", "name": "E", "symbols": ["s" * 9000]}
+    yield record({"type": "array", "items": long}), b"\xd0\x0f" + bytes(1000) + b"\0"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(("schema", "content"), list(bombs()))
+def test_few_bytes_become_no_endless_json(schema, content):
+    found = codec("avro", Schema("AVRO", json.dumps(schema)), 1_000_000)
+    with pytest.raises(LargeContentError, match="its JSON is too large"):
+        found.decode(framed(1, content))
+
+
+def chained(levels):
+    """Return a union of records of which each has the one before it."""
+    first = {"type": "record", "name": "R0", "fields": [{"name": "x", "type": "double"}]}
+    rest = [record(f"R{i}", name=f"R{i + 1}") for i in range(levels)]
+    return [first, *rest]
+
+
+def test_types_that_are_too_many_within_each_other_are_refused():
+    assert of(chained(90)).decode(framed(1, b"\xb4\x01" + bytes(8))).startswith(b'{"f0":{"f0":')
+    with pytest.raises(SchemaError, match="levels of types, at most 100 are taken"):
+        of(chained(200))
+    nested = "double"
+    for _ in range(200):
+        nested = {"type": "array", "items": nested}
+    with pytest.raises(SchemaError, match="200 levels of nesting, at most 100 are taken"):
+        of(nested)
 
 
 @pytest.mark.parametrize(

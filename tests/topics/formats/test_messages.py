@@ -13,6 +13,7 @@ from faust_oslrau.topics.formats import (
     ContentError,
     Schema,
     SchemaError,
+    framed,
     message_reader,
     message_schema,
     message_writer,
@@ -121,3 +122,24 @@ def test_an_event_that_the_schema_does_not_have_is_refused():
         message_reader(Schema("AVRO", json.dumps(renamed)))(value)
     with pytest.raises(ContentError):
         back("anomalies", value[:-1])
+
+
+@pytest.mark.timeout(20)
+def test_types_that_double_are_not_written_out():
+    levels = [{"type": "record", "name": "R0", "fields": []}]
+    for level in range(40):
+        fields = [{"name": name, "type": f"R{level}"} for name in "ab"]
+        levels.append({"type": "record", "name": f"R{level + 1}", "fields": fields})
+    read = message_reader(Schema("AVRO", json.dumps(levels)))
+    with pytest.raises(ContentError, match="too large"):
+        read(framed(1, whole_number(40)))
+
+
+@pytest.mark.parametrize("event", [b"\0" + bytes(6) + b"\xf0\x7f", b"\x02" + b"\x02x"])
+def test_a_message_of_other_fields_is_refused(event):
+    kinds = [
+        {"type": "record", "name": name, "fields": [{"name": field, "type": kind}]}
+        for name, field, kind in (("Score", "event", "double"), ("Other", "event", "string"))
+    ]
+    with pytest.raises(ContentError):
+        message_reader(Schema("AVRO", json.dumps(kinds)))(framed(1, event))

@@ -1,7 +1,12 @@
 """Records of Protobuf as JSON."""
 
+import errno
 import math
+import random
+import resource
+import subprocess
 from contextlib import suppress
+from pathlib import Path
 
 import orjson
 import pytest
@@ -10,7 +15,15 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.topics.formats import ContentError, Schema, SchemaError, codec, framed
+from faust_oslrau.topics.formats import (
+    ContentError,
+    Schema,
+    SchemaError,
+    codec,
+    framed,
+    protobuf_messages,
+)
+from faust_oslrau.topics.formats.errors import LargeContentError
 from faust_oslrau.topics.formats.protobuf import _compiled
 
 TEXT = """
@@ -137,12 +150,169 @@ def test_a_schema_may_refer_to_others():
 @pytest.mark.parametrize(
     "schema",
     [Schema("PROTOBUF", "message {"), Schema("PROTOBUF", 'import "none.proto";'),
-     Schema("PROTOBUF", TEXT, (("../out.proto", ""),)), Schema("PROTOBUF", TEXT, (("/a", ""),))],
+     Schema("PROTOBUF", 'import "../o.proto";', (("../o.proto", ""),))],
 )  # fmt: skip
 def test_what_is_no_schema_is_refused(schema):
     with pytest.raises(SchemaError, match="expected") as error:
         codec("protobuf", schema)
     assert "/tmp" not in str(error.value)
+
+
+NAMES = [
+    "n" * 300 + ".proto",
+    "record.proto",
+    "record.proto/x.proto",
+    ".",
+    "",
+    "../out.proto",
+    "/a",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_that_a_schema_refers_to_may_have_any_name(name):
+    inner = (name, 'syntax = "proto3"; message I { double x = 1; }')
+    unused = 'syntax = "proto3"; message M { double y = 1; }'
+    found = codec("protobuf", Schema("PROTOBUF", unused, (inner,)))
+    assert found.decode(framed(1, b"\0")) == b'{"y":0.0}'
+    text = f'syntax = "proto3"; import "{name}"; message M {{ I i = 1; }}'
+    with suppress(SchemaError):
+        found = codec("protobuf", Schema("PROTOBUF", text, (inner,)))
+        assert found.decode(framed(1, b"\0\x0a\0")) == b'{"i":{"x":0.0}}'
+    assert name not in NAMES[:3] or found.shape == {"i": {"x": None}}
+
+
+OF_CONFLUENT = """
+syntax = "proto3";
+import "confluent/meta.proto";
+import "confluent/type/decimal.proto";
+option (confluent.file_meta).doc = "readings";
+message M {
+  option (confluent.message_meta) = { doc: "a reading", tags: "PII" };
+  double x = 1 [(confluent.field_meta).params = { key: "unit", value: "bar" }];
+  confluent.type.Decimal price = 2;
+}
+"""
+
+
+def test_what_confluents_serializers_do_not_register_is_known():
+    found = codec("protobuf", Schema("PROTOBUF", OF_CONFLUENT))
+    content = b"\0\x09" + bytes(8) + b"\x12\x05\x0a\x01\x07\x18\x02"
+    expected = b'{"x":0.0,"price":{"value":null,"precision":0,"scale":2}}'
+    assert found.decode(framed(1, content)) == expected
+
+
+def test_a_registered_file_counts_before_a_known_one():
+    own = ("confluent/type/decimal.proto", 'syntax = "proto3"; message Own { double y = 3; }')
+    text = 'syntax = "proto3"; import "confluent/type/decimal.proto"; message M { Own m = 1; }'
+    found = codec("protobuf", Schema("PROTOBUF", text, (own,)))
+    assert found.decode(framed(1, b"\0\x0a\0")) == b'{"m":{"y":0.0}}'
+
+
+def test_durations_and_structs_are_the_objects_that_their_fields_say():
+    text = """
+        syntax = "proto3";
+        import "google/protobuf/duration.proto"; import "google/protobuf/struct.proto";
+        message M { google.protobuf.Duration d = 1; google.protobuf.Struct st = 2; }
+    """
+    found = codec("protobuf", Schema("PROTOBUF", text))
+    content = found.encode({"d": "1.5s", "st": {"k": 2.0}})
+    read = orjson.loads(found.decode(framed(1, content)))
+    assert read["d"] == {"seconds": 1, "nanos": 500_000_000}
+    assert read["st"]["fields"]["k"]["number_value"] == 2.0
+
+
+@pytest.mark.parametrize("name", ["nul\0.proto", "a=b.proto", "a:b", "two\nlines", "\ud800.proto"])
+def test_what_protoc_takes_as_no_name_is_refused(name):
+    with pytest.raises(SchemaError, match="expected"):
+        codec("protobuf", Schema("PROTOBUF", TEXT, ((name, ""),)))
+
+
+@pytest.mark.parametrize("code", [1, -9])
+def test_a_compiler_that_cannot_run_says_nothing_of_a_schema(code, monkeypatch):
+    stderr = b"Traceback (most recent call last):\nMemoryError"
+    done = subprocess.CompletedProcess([], code, b"", stderr)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    with pytest.raises(OSError, match="protoc"):
+        codec("protobuf", Schema("PROTOBUF", f"// {code}\n{TEXT}"))
+
+
+def test_a_full_disk_says_nothing_of_a_schema(monkeypatch):
+    def write(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+    with pytest.raises(OSError, match="No space left"):
+        codec("protobuf", Schema("PROTOBUF", f"// full\n{TEXT}"))
+
+
+@pytest.mark.parametrize("levels", [90, 5000])
+def test_a_chain_of_messages_is_read_or_refused(levels):
+    links = "".join(f"message M{i} {{ M{i + 1} m = 1; }}\n" for i in range(levels))
+    text = f'syntax = "proto3"; {links} message M{levels} {{ double x = 1; }}'
+    found = codec("protobuf", Schema("PROTOBUF", text))
+    try:
+        assert found.decode(framed(1, b"\0\x0a\0")) == b'{"m":{"m":null}}'
+    except ContentError as error:
+        assert (levels, "RecursionError" in str(error)) == (5000, True)
+
+
+WIDE = "".join(f"double a{i} = {i + 1};" for i in range(4000))
+PARSED = {
+    "repeated": f"message R {{ repeated M m = 1; }} message M {{ {WIDE} }}",
+    "map": f"message R {{ map<int32, M> m = 1; }} message M {{ {WIDE} }}",
+    "inner": f"message R {{ repeated O m = 1; }} message O {{ M m = 1; }} message M {{ {WIDE} }}",
+    "own": f"message R {{ repeated R m = 1; {WIDE.replace(' = 1;', ' = 9000;')} }}",
+}
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", PARSED)
+def test_few_bytes_are_not_parsed_into_endless_messages(name):
+    found = codec("protobuf", Schema("PROTOBUF", f'syntax = "proto3"; {PARSED[name]}'), 1_048_588)
+    inner = {"repeated": b"\x0a\0", "own": b"\x0a\0", "map": b"\x0a\2\x12\0"}
+    item = inner.get(name, b"\x0a\2\x0a\0")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(LargeContentError):
+        found.decode(framed(1, b"\0" + item * 100_000))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
+    assert len(found.decode(framed(1, b"\0" + item * 5))) > 40_000
+
+
+def test_a_group_is_a_message_too():
+    text = f'syntax = "proto2"; message R {{ repeated group M = 1 {{ {WIDE} }} }}'.replace(
+        "double", "optional double"
+    )
+    found = codec("protobuf", Schema("PROTOBUF", text), 1_048_588)
+    with pytest.raises(LargeContentError):
+        found.decode(framed(1, b"\0" + b"\x0b\x0c" * 100_000))
+    assert found.decode(framed(1, b"\0" + b"\x0b\x0c")).startswith(b'{"m":[{"a0":null')
+
+
+def test_what_costs_are_looked_at_in_has_the_messages_of_the_record(message_of):
+    """Of any bytes that protobuf takes, it counts no fewer messages than there are."""
+    kind = protobuf_messages._kinds(message_of("Reading").DESCRIPTOR, {})
+    chance = random.Random(3)
+    for _ in range(300):
+        message = message_of("Reading")()
+        for _ in range(chance.randrange(5)):
+            chance.choice([message, message.before, message.before.before]).vibration.rms = 1.0
+            message.counts["abc"[chance.randrange(3)]] = 1
+        content = message.SerializeToString()
+        readings = content.count(b"\x6a")  # no other byte of these has this value
+        cost = protobuf_messages._cost(content, kind.inner)
+        assert cost >= readings * kind.cost
+        for end in range(len(content)):  # also of what is cut
+            assert protobuf_messages._cost(content[:end], kind.inner) <= cost
+
+
+def test_few_bytes_become_no_endless_json():
+    fields = "".join(f"double {'a' * 200}{i} = {i + 1};\n" for i in range(1000))
+    text = f'syntax = "proto3"; message R {{ repeated M m = 1; }} message M {{ {fields} }}'
+    found = codec("protobuf", Schema("PROTOBUF", text), 1_000_000)
+    with pytest.raises(LargeContentError, match="its JSON is too large"):
+        found.decode(framed(1, b"\0" + b"\x0a\0" * 1000))
+    assert len(found.decode(framed(1, b"\0" + b"\x0a\0" * 4))) > 800_000
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_record_is_not_read_before_its_schema_is_accepted():
         (framed(5, CONTENT[:-1]), "not_of_schema", "schema 5: it ends within a value"),
         (framed(6, CONTENT), "unknown_schema", "the registry had no schema 6"),
         (framed(7, CONTENT), "wrong_schema", "schema 7: expected a schema of AVRO, got JSON"),
-        (framed(8, CONTENT), "wrong_schema", "schema 8: expected an Avro schema"),
+        (framed(8, CONTENT), "wrong_schema", "schema 8: expected a schema of AVRO, "),
         (framed(5, bytes(1000)), "too_large", "1005 bytes, at most 1000 are taken"),
     ],
 )
@@ -101,6 +101,19 @@ def test_what_cannot_be_read_is_rejected_with_a_reason(value, reason, detail):
         assert [record.value for record in translated] == [None, b'{"x":1.5}']
         assert rejected[0].reason == reason
         assert detail in rejected[0].detail
+
+
+def test_a_record_that_is_too_large_as_json_says_so():
+    lists = {
+        "type": "record",
+        "name": "R",
+        "fields": [{"name": "x", "type": {"type": "array", "items": "null"}}],
+    }
+    found = translator(Acceptance(5, Schema("AVRO", json.dumps(lists)), 0, None))
+    _, rejected = found.translate(records(framed(5, b"\xd0\x01" * 50 + b"\0")))
+    assert rejected[0] == (
+        "too_large", "schema 5: its JSON is too large, at most 1000 bytes are taken"
+    )  # fmt: skip
 
 
 def test_records_of_json_schema_are_what_follows_the_id():
