@@ -335,11 +335,11 @@ class Advisor:
         return float(np.mean(rates or [0.0])) * max(len(rates), self._partitions or 0)
 
     def _learner(self) -> None:
-        """Tell what mixtures would bring: likelihoods are higher, alarms no better."""
+        """Tell what mixtures would bring: likelihoods are higher, alarms hardly better."""
         learner = replace(self._settings.learner, mixtures=True)
         mixtures = replace(self._settings, learner=learner)
         gain = self._gain(self._settings, mixtures, "learner.mixtures = true")
-        why = f"{gain} nats a record; for likelihoods and forecasts, alarms rank no better"
+        why = f"{gain} nats a record; for likelihoods and forecasts; alarms rank hardly better"
         self._choose("learner.mixtures", True, why, advised=False)
 
 
