@@ -130,7 +130,7 @@ async def _restore_once(servers: str, topic: str, settings: Settings) -> float:
     began = time.perf_counter()
     async with Owner(servers, topic) as store:
         async for stored in store.load(_TP):
-            snapshot, scorer = Snapshot.read(stored.data)
+            snapshot, scorer, _ = Snapshot.read(stored.data)
             PartitionPipeline.restored(snapshot, settings, scorer)
             return time.perf_counter() - began
     raise RuntimeError("no snapshot was found")
