@@ -54,7 +54,7 @@ class OSLRAU(NetworkDensity, Model):
         Whether two mixtures join a background of at most 128 variables after 480 records, in up to
         a third of the node budget: of Gaussians, and of products of mixtures of each variable.
         Expectation-maximisation learns both from every record. Records are then likelier, above all
-        where values repeat or relations bend, in about twice the time.
+        where values repeat or relations bend, and take more CPU.
     max_nodes
         Node budget, or None for no limit. A merge that would exceed it is not made. Where it is too
         short for one component, a network of d variables has some d + 3 nodes. The time for a

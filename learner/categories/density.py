@@ -116,8 +116,8 @@ class CategoricalDensity(LayeredDensity[Categories]):
         own, first = self._in_units(rows), len(rows.T) - self.n_categories
         numbers = learner.contributions(own.rows)[:, :first] + np.log(own.units[:, :first, 1])
         lacking = np.flatnonzero((own.slots < 0).any(axis=1))
-        for j in range(first):  # where sums over categories differ without the number
-            numbers[lacking, j] = self._contribution(rows[lacking], j)
+        if len(lacking) > 0:  # sums over categories differ without the number
+            numbers[lacking] = self._numbers_given_others(rows[lacking], first)
         found = np.full((len(rows), self.n_categories), np.nan)
         for f in range(self.n_categories):
             known = np.flatnonzero(own.slots[:, f] >= 0)
@@ -194,12 +194,14 @@ class CategoricalDensity(LayeredDensity[Categories]):
             log_p[:, v] = self._log_density(held)
         return values, np.asarray(log_softmax(log_p, axis=1))
 
-    def _contribution(self, rows: FloatArray, j: int) -> FloatArray:
-        """Return -log p(x_j | the other fields) (k,) of rows (k, d), by its definition."""
-        others = rows.copy()
-        others[:, j] = np.nan
-        nats = self._log_density(others) - self._log_density(rows)
-        return np.where(np.isnan(rows[:, j]), np.nan, nats)
+    def _numbers_given_others(self, rows: FloatArray, n: int) -> FloatArray:
+        """Return -log p(x_j | the other fields) of the first ``n`` columns, by its definition."""
+        found, log_density = np.empty((len(rows), n)), self._log_density(rows)
+        for j in range(n):
+            others = rows.copy()
+            others[:, j] = np.nan
+            found[:, j] = self._log_density(others) - log_density
+        return np.where(np.isnan(rows[:, :n]), np.nan, found)
 
     def _in_units(self, rows: FloatArray) -> CategoricalRows:
         learner, categories = self._known()
