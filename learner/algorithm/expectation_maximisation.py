@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from faust_oslrau.learner.network.evaluation import evaluate
 from faust_oslrau.learner.network.layout import (
     BACKGROUND,
     MULTIVARIATE_LEAF,
@@ -22,11 +23,10 @@ from faust_oslrau.learner.network.layout import (
     Pools,
 )
 from faust_oslrau.learner.network.leaves import gaussian, refresh_leaf, refresh_multivariate
-from faust_oslrau.learner.vector.blocks import copy_columns, new_block
+from faust_oslrau.learner.vector.blocks import copy_columns, is_complete, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
-    Value,
     aligned_stack,
     choose,
     fma,
@@ -40,7 +40,7 @@ from faust_oslrau.learner.vector.math import exp_bounded
 from .moments import multiply_pairs
 from .tasks import MiniBatch
 
-LEAST_SHARE = 1e-3
+LEAST_SHARE = 1e-2
 """Smaller shares of a record in a component are not learned."""
 
 LATEST = 512.0
@@ -49,6 +49,9 @@ those with which the mixtures began."""
 
 COST = 0.05
 """Share of each record that a mixture has to give up, so that one that adds little has none."""
+
+WEIGHT_PRIOR = 3.0
+"""Records' worth of the weights of a variable's leaves in a product, while these are fitted."""
 
 LEAST_REST = 1e-9
 """Least share of the grown components in the root."""
@@ -74,6 +77,44 @@ def learn_mixtures(
     copy_columns(Z, 0, m, block)
     nowhere = np.empty(0, np.int64)
     update_mixtures(pools, MiniBatch(block, values, nowhere, m, complete), variance_floor)
+
+
+@kernel
+def fit_products(pools: Pools, Z: Array, mixture: int, n_steps: int, variance_floor: float) -> None:
+    """Fit a mixture of products to the columns of ``Z`` (d, m), by steps of the learning below.
+
+    What is known before a step counts as one record of each leaf.
+    """
+    d, m = Z.shape
+    block, values = new_block(d, max(m, 2)), np.empty((len(pools.nodes), padded(max(m, 2))))
+    copy_columns(Z, 0, m, block)
+    batch = MiniBatch(block, values, np.empty(0, np.int64), m, is_complete(block, m))
+    shares = np.zeros((2, padded(max(m, 2))))
+    for _ in range(n_steps):
+        count_as_one(pools, mixture, variance_floor)
+        evaluate(pools, block, max(m, 2), values, np.arange(len(values)), NIL)
+        update_mixture(pools, batch, mixture, shares, variance_floor)
+
+
+@kernel
+def count_as_one(pools: Pools, mixture: int, variance_floor: float) -> None:
+    """Let what the leaves of a mixture of products know count as one record of each."""
+    nodes, edges = pools.nodes, pools.edges
+    way = nodes[mixture]["first_edge"]
+    while way != NIL:
+        product, edges[way]["weight"] = edges[way]["child"], 1.0
+        place, nodes[product]["count"] = nodes[product]["first_edge"], 0.0
+        while place != NIL:
+            factor = edges[place]["child"]
+            unit = WEIGHT_PRIOR / total_weight(pools, factor)
+            edge = nodes[factor]["first_edge"]
+            while edge != NIL:
+                edges[edge]["weight"] *= unit
+                nodes[edges[edge]["child"]]["observed"] = 1.0
+                refresh_leaf(edges[edge]["child"], nodes, variance_floor)
+                edge = edges[edge]["next"]
+            place = edges[place]["next"]
+        way = edges[way]["next"]
 
 
 @kernel
@@ -166,58 +207,68 @@ def update_factors(
 ) -> None:
     """Let the mixtures of single variables below a product learn records by shares of these."""
     nodes, edges = pools.nodes, pools.edges
+    seen, sums = np.zeros((3, shares.shape[1])), np.empty((3, WIDTH))
     place = nodes[product]["first_edge"]
     while place != NIL:
         factor = edges[place]["child"]
+        n = list_values(batch, nodes[factor]["scope"], factor, shares, seen)
         total = total_weight(pools, factor)
         edge = nodes[factor]["first_edge"]
         while edge != NIL:
             leaf, weight = edges[edge]["child"], edges[edge]["weight"] / total
-            learned = update_shared_leaf(pools, batch, leaf, factor, weight, shares)
+            edges[edge]["weight"] += update_shared_leaf(nodes, leaf, weight, seen, n, sums)
             refresh_leaf(leaf, nodes, variance_floor)
-            edges[edge]["weight"] += learned
             edge = edges[edge]["next"]
         place = edges[place]["next"]
 
 
 @kernel
-def update_shared_leaf(
-    pools: Pools, batch: MiniBatch, leaf: int, parent: int, weight: float, shares: Array
-) -> float:
-    """Equations 3 and 4 for a leaf of one variable; return the number of records it learned.
+def list_values(batch: MiniBatch, variable: int, parent: int, shares: Array, seen: Array) -> int:
+    """List the values of a variable, a parent's log-densities of them, and shares; return how many.
 
-    Its share of a record is its share in the parent's density, of what ``shares[0]`` has.
+    They are those of records that have the variable and a share. ``seen`` (3, .) is filled with
+    shares of 0 up to whole lanes.
     """
-    aligned_stack()
-    nodes, Z, values, m = pools.nodes, batch.Z, batch.values, batch.m
-    variable, at = nodes[leaf]["scope"], nodes[leaf]["mean"]
-    precision, log_norm = nodes[leaf]["precision"], nodes[leaf]["log_norm"]
-    count, first, second = spread(0.0), spread(0.0), spread(0.0)
-    for r in range(0, m, WIDTH):
-        x, share = load(Z, variable, r), load(shares, 0, r)
-        dx, ahead = x - at, gaussian(x, at, precision, log_norm) - load(values, parent, r)
-        share = choose(share > 0.0, exp_bounded(ahead) * share * weight, 0.0)
-        share = choose(dx == dx, share, 0.0)
-        dx = choose(share > 0.0, dx, 0.0)
-        count, first = count + share, fma(share, dx, first)
-        second = fma(share * dx, dx, second)
-    learned, total, squares = add_up(count), add_up(first), add_up(second)
-    n = nodes[leaf]["observed"]
-    shift = total / (n + learned)
-    about = squares + shift * (shift * learned - 2.0 * total)  # the new mean
-    before = n * (nodes[leaf]["variance"] + shift * shift)
-    nodes[leaf]["mean"] = at + shift
-    nodes[leaf]["variance"] = (before + max(about, 0.0)) / (n + learned)
-    nodes[leaf]["observed"] = n + learned
-    return learned
+    n = 0
+    for r in range(batch.m):
+        x = batch.Z[variable, r]
+        if x == x and shares[0, r] > 0.0:
+            seen[0, n], seen[1, n], seen[2, n] = x, batch.values[parent, r], shares[0, r]
+            n += 1
+    seen[:, n : padded(max(n, 2))] = 0.0
+    return n
 
 
 @kernel
-def add_up(lanes: Value) -> float:
-    """Sum of the numbers of all lanes."""
-    numbers = np.empty((1, WIDTH))
-    store(numbers, 0, 0, lanes)
-    return float(numbers[0].sum())
+def update_shared_leaf(
+    nodes: Array, leaf: int, weight: float, seen: Array, n: int, sums: Array
+) -> float:
+    """Equations 3 and 4 for a leaf of one variable; return the number of records it learned.
+
+    Its share of a record is its share in the parent's density, of the share in ``seen``. ``sums``
+    (3, WIDTH) is scratch.
+    """
+    aligned_stack()
+    at, records = nodes[leaf]["mean"], nodes[leaf]["observed"]
+    precision, log_norm = nodes[leaf]["precision"], nodes[leaf]["log_norm"]
+    count, first, second = spread(0.0), spread(0.0), spread(0.0)
+    for r in range(0, n, WIDTH):
+        x = load(seen, 0, r)
+        ahead = gaussian(x, at, precision, log_norm) - load(seen, 1, r)
+        share, dx = exp_bounded(ahead) * load(seen, 2, r) * weight, x - at
+        count, first = count + share, fma(share, dx, first)
+        second = fma(share * dx, dx, second)
+    for which, lanes in enumerate((count, first, second)):
+        store(sums, which, 0, lanes)
+    learned: float = sums[0].sum()
+    total, squares = sums[1].sum(), sums[2].sum()
+    shift = total / (records + learned)
+    about = squares + shift * (shift * learned - 2.0 * total)  # the new mean
+    before = records * (nodes[leaf]["variance"] + shift * shift)
+    nodes[leaf]["mean"] = at + shift
+    nodes[leaf]["variance"] = (before + max(about, 0.0)) / (records + learned)
+    nodes[leaf]["observed"] = records + learned
+    return learned
 
 
 @kernel

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.atoms import atoms_and_quantiles
-from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE, LOG_2PI
+from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
-from faust_oslrau.learner.density.mixtures import log_sums
 from faust_oslrau.learner.network.editing import add_edge, new_node, take_statistics
 from faust_oslrau.learner.network.layout import (
     LEAF,
@@ -26,10 +26,10 @@ from faust_oslrau.learner.network.layout import (
     moments_length,
     statistics_length,
 )
-from faust_oslrau.learner.network.leaves import refresh_leaf, refresh_multivariate
+from faust_oslrau.learner.network.leaves import refresh_multivariate
 from faust_oslrau.learner.network.structure import Network
 
-from .expectation_maximisation import total_weight
+from .expectation_maximisation import fit_products, total_weight
 from .start import background_blocks
 
 FIRST_RECORDS = 480
@@ -54,9 +54,6 @@ FEWEST_LEAVES = 4
 
 SHRINKAGE = 1.0
 """Records' worth by which a covariance is drawn to the pooled one."""
-
-WEIGHT_PRIOR = 3.0
-"""Records' worth of the weights that the leaves of a product begin with."""
 
 FARTHEST = 30.0
 """Deviations at which the first records are cut off for Gaussians."""
@@ -87,59 +84,30 @@ def mixture_sizes(d: int, max_nodes: int) -> Sizes:
     return Sizes(gaussians, products, leaves)
 
 
-class Factor(NamedTuple):
-    """Mixtures of one variable, in each of K products.
+class Leaves(NamedTuple):
+    """Leaves of one variable that a mixture begins with: parts in it, means and variances (J,)."""
 
-    Attributes
-    ----------
-    weight
-        Weights of the leaves, which add up to the records of a product and more (K, J).
-    records
-        Records of each leaf, and one (K, J).
-    mean, variance
-        Parameters of the leaves (K, J).
-    """
-
-    weight: FloatArray
-    records: FloatArray
+    part: FloatArray
     mean: FloatArray
     variance: FloatArray
 
     @classmethod
-    def of_values(cls, z: FloatArray, most: int) -> Factor:
-        """Place at most ``most`` leaves, for one product, by the values (m,) of a variable."""
+    def of_values(cls, z: FloatArray, most: int) -> Leaves:
+        """Place at most ``most`` leaves by the values (m,) of a variable."""
         z = z[~np.isnan(z)] if not np.isnan(z).all() else np.zeros(1)
         values, counts = np.unique(z, return_counts=True)
         mean, variance, n = values, np.full(len(values), LEAST_VARIANCE), counts * 1.0
         if len(values) > most:
-            mean, variance, n = atoms_and_quantiles(values, counts, most, most)
+            mean, variance, n = atoms_and_quantiles(values, counts, most)
         # the widest one first: a sum measures the others by it
         order = np.argsort(-variance, kind="stable")
-        weight, ones = WEIGHT_PRIOR * n / n.sum(), np.ones((1, len(n)))
-        return cls(weight[None, order], ones, mean[None, order], variance[None, order])
+        return cls(n[order] / n.sum(), mean[order], variance[order])
 
-    def log_density(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return log-densities (m, K) of values, and the leaves' shares (m, K, J) in them."""
-        dx = z[:, None, None] - self.mean
-        weight = self.weight / self.weight.sum(axis=1, keepdims=True)
-        logs = np.log(weight) - 0.5 * (dx**2 / self.variance + np.log(self.variance) + LOG_2PI)
-        missing = np.isnan(z)
-        logs[missing] = np.log(weight)
-        shares = logs.reshape(-1, logs.shape[2])
-        log_density = log_sums(shares).reshape(logs.shape[:2])
-        shares = shares.reshape(logs.shape)
-        shares[missing] = 0.0
-        return np.where(missing[:, None], 0.0, log_density), shares
-
-    def learned(self, z: FloatArray, shares: FloatArray) -> Factor:
-        """Return what follows from values and the leaves' shares (m, K, J) of their records."""
-        dx = np.nan_to_num(z)[:, None, None] - self.mean
-        learned = shares.sum(axis=0)
-        count = self.records + learned
-        shift = (shares * dx).sum(axis=0) / count
-        squares = (shares * (dx - shift) ** 2).sum(axis=0)
-        variance = (squares + self.records * (self.variance + shift**2)) / count
-        return Factor(self.weight + learned, count, self.mean + shift, variance)
+    def weights(self, z: FloatArray) -> FloatArray:
+        """Return weights (K, J) in mixtures around values (K,): half of them by what fits these."""
+        scaled = (z[:, None] - self.mean) ** 2 / self.variance
+        own = softmax(np.log(self.part) - 0.5 * (scaled + np.log(self.variance)), axis=1)
+        return np.asarray(0.5 * (self.part + np.where(np.isnan(own), self.part, own)))
 
 
 def add_mixtures(network: Network, Z: FloatArray, sizes: Sizes, variance_floor: float) -> None:
@@ -155,13 +123,13 @@ def add_mixtures(network: Network, Z: FloatArray, sizes: Sizes, variance_floor: 
     if sizes.gaussians > 0:
         n = min(sizes.gaussians, max(Z.shape[1] // (d + 8), 1))
         mixtures.append(add_gaussians(network, fit_gaussians(Z, n, rng), variance_floor))
+        add_edge(network.pools, network.root, mixtures[-1], weight)
     if sizes.products > 0:
         n = min(sizes.products, max(Z.shape[1] // RECORDS_PER_PRODUCT, 1))
-        fitted = fit_products(Z, n, sizes.leaves, rng)
-        mixtures.append(add_products(network, *fitted, variance_floor))
-    for mixture in mixtures:
-        network.nodes[mixture]["count"] = 1.0 + len(mixtures)
-        add_edge(network.pools, network.root, mixture, weight)
+        mixtures.append(add_products(network, Z, n, sizes.leaves, rng))
+        add_edge(network.pools, network.root, mixtures[-1], weight)
+        fit_products(network.pools, Z, mixtures[-1], SWEEPS, variance_floor)
+    network.nodes["count"][mixtures] = 1.0 + len(mixtures)
 
 
 def fit_gaussians(Z: FloatArray, n: int, rng: np.random.Generator) -> GaussianMixture:
@@ -173,34 +141,6 @@ def fit_gaussians(Z: FloatArray, n: int, rng: np.random.Generator) -> GaussianMi
     for _ in range(SWEEPS):
         mixture.learn(Z, mixture.log_density(Z)[1], 0.0)
     return mixture
-
-
-def fit_products(
-    Z: FloatArray, n: int, most_leaves: int, rng: np.random.Generator
-) -> tuple[FloatArray, list[Factor]]:
-    """Fit ``n`` products to the columns of ``Z`` (d, m); return their records (n,) and factors.
-
-    Each product begins with the leaves of one record for half of its weights.
-    """
-    factors = []
-    seeds = rng.choice(Z.shape[1], n, replace=n > Z.shape[1])
-    for z in Z:
-        first = Factor.of_values(z, most_leaves)
-        own = WEIGHT_PRIOR * first.log_density(z[seeds])[1][:, 0]
-        weight = np.where(own.sum(axis=1, keepdims=True) > 0.0, own, first.weight)
-        weight = first.weight if n == 1 else 0.5 * (weight + first.weight)
-        factors.append(Factor(weight, *(np.repeat(part, n, axis=0) for part in first[1:])))
-    fitted, count = factors, np.ones(n)
-    for _ in range(SWEEPS):
-        each = [factor.log_density(z) for factor, z in zip(fitted, Z, strict=True)]
-        shares = np.log(count) + np.sum([log_density for log_density, _ in each], axis=0)
-        log_sums(shares)
-        count = 1.0 + shares.sum(axis=0)
-        fitted = [
-            first.learned(z, shares[:, :, None] * leaves)
-            for first, z, (_, leaves) in zip(factors, Z, each, strict=True)
-        ]
-    return count, fitted
 
 
 def add_gaussians(network: Network, mixture: GaussianMixture, variance_floor: float) -> int:
@@ -220,27 +160,26 @@ def add_gaussians(network: Network, mixture: GaussianMixture, variance_floor: fl
 
 
 def add_products(
-    network: Network, count: FloatArray, factors: list[Factor], variance_floor: float
+    network: Network, Z: FloatArray, n: int, most_leaves: int, rng: np.random.Generator
 ) -> int:
-    """Add a sum of products of mixtures of single variables; return it."""
+    """Add a sum of ``n`` products around columns of ``Z`` (d, m), still to be fitted; return it."""
     pools, nodes, d = network.pools, network.nodes, network.n_variables
+    seeds = Z[:, rng.choice(Z.shape[1], n, replace=n > Z.shape[1])]
+    leaves = [Leaves.of_values(z, most_leaves) for z in Z]
+    weights = [own.weights(z) for own, z in zip(leaves, seeds, strict=True)]
     products = []
-    for k in range(len(count)):
+    for k in range(n):
         sums = []
-        for v, factor in enumerate(factors):
-            leaves = [new_node(pools, LEAF, v, 1, NIL) for _ in range(factor.mean.shape[1])]
-            nodes["observed"][leaves] = factor.records[k]
-            nodes["mean"][leaves], nodes["variance"][leaves] = factor.mean[k], factor.variance[k]
-            for leaf in leaves:
-                refresh_leaf(leaf, nodes, variance_floor)
-            sums.append(add_sum(network, v, 1, leaves, factor.weight[k]))
+        for v, (own, weight) in enumerate(zip(leaves, weights, strict=True)):
+            added = [new_node(pools, LEAF, v, 1, NIL) for _ in own.mean]
+            nodes["mean"][added], nodes["variance"][added] = own.mean, own.variance
+            sums.append(add_sum(network, v, 1, added, weight[k]))
         product = new_node(pools, PRODUCT, 0, d, network.root)
-        nodes[product]["count"] = count[k] - 1.0
         nodes[product]["stats"] = take_statistics(pools, moments_length(d))
-        for factor_of in sums:
-            add_edge(pools, product, factor_of, 1.0)
+        for factor in sums:
+            add_edge(pools, product, factor, 1.0)
         products.append(product)
-    return add_sum(network, 0, d, products, count)
+    return add_sum(network, 0, d, products, np.ones(n))
 
 
 def add_sum(

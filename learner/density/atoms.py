@@ -10,7 +10,7 @@ from .gaussian_kernels import LEAST_VARIANCE
 
 
 def atoms_and_quantiles(
-    values: FloatArray, counts: IntArray, most: int, most_quantiles: int
+    values: FloatArray, counts: IntArray, most: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Give frequent values narrow leaves, and the rest leaves over as many values each.
 
@@ -19,7 +19,7 @@ def atoms_and_quantiles(
     """
     is_atom = counts > max(2.0, counts.sum() / most)
     rest = np.repeat(values[~is_atom], counts[~is_atom])
-    n_parts = min(max(1, most - int(is_atom.sum())), len(rest), most_quantiles)
+    n_parts = min(max(1, most - int(is_atom.sum())), len(rest))
     sizes = len(rest) // n_parts + (np.arange(n_parts) < len(rest) % n_parts)
     starts = np.cumsum(sizes) - sizes
     means = np.add.reduceat(rest, starts) / sizes

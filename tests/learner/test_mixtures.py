@@ -7,7 +7,14 @@ from scipy.stats import multivariate_normal, norm
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU
-from faust_oslrau.learner.algorithm.mixtures import FIRST_RECORDS, Factor, mixture_sizes
+from faust_oslrau.learner.algorithm.expectation_maximisation import count_as_one, fit_products
+from faust_oslrau.learner.algorithm.mixtures import (
+    FIRST_RECORDS,
+    Leaves,
+    Sizes,
+    add_mixtures,
+    mixture_sizes,
+)
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT, SUM
 
 
@@ -67,7 +74,7 @@ def averages(values, share, n, mean, square):
 def learned_leaves(network, rows):
     """What each leaf of the products is to have after a mini-batch: weight, and averages."""
     for child, _, of_product in shares(network, mixtures(network)[PRODUCT][0], rows):
-        of_product = np.where(of_product > 1e-3, of_product, 0.0)
+        of_product = np.where(of_product > 1e-2, of_product, 0.0)
         for factor, _ in network.children(child):
             v = network.scope(factor)[0]
             for leaf, weight, own in shares(network, factor, rows):
@@ -91,7 +98,7 @@ def leaves(network):
 def learned_gaussians(network, rows):
     """What each Gaussian is to have: count, weight, mean, and a covariance from pairs of values."""
     for leaf, weight, share in shares(network, mixtures(network)[MULTIVARIATE_LEAF][0], rows):
-        share = np.where(share > 1e-3, share, 0.0)
+        share = np.where(share > 1e-2, share, 0.0)
         k = rows.shape[1]
         statistics = network.statistics(leaf)
         mean, seen, matrix = (
@@ -143,7 +150,7 @@ def test_the_weight_of_a_mixture_is_its_mean_share_of_the_records_less_its_cost(
         own = {child: share for child, _, share in shares(network, network.root, batch)}
         for kind, (child, _) in mixtures(network).items():
             share = (expected[kind] * n + own[child].sum() - 0.05 * 100) / (n + 100)
-            expected[kind] = max(share, 1e-3)
+            expected[kind] = max(share, 1e-2)
         n = min(n + 100, 512)
         model.partial_fit(batch)
         network = model.network_
@@ -152,25 +159,43 @@ def test_the_weight_of_a_mixture_is_its_mean_share_of_the_records_less_its_cost(
             assert weight / total == pytest.approx(expected[kind], rel=0.02)
 
 
-def test_a_product_begins_with_the_mean_and_variance_of_its_records():
-    z = np.random.default_rng(0).normal(3.0, 2.0, size=100)
-    first = Factor.of_values(z, 1)
-    found = first.learned(z, first.log_density(z)[1])
-    assert found.records[0] == pytest.approx(101)
-    assert found.mean[0] == pytest.approx(z.mean())  # the leaf counts as one record with this mean
-    assert found.variance[0] == pytest.approx(z.var())
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_fitting_is_the_same_step_after_what_was_known_counts_as_one_record(missing):
+    network, rows = begun().network_, clusters(9, 45, 3, missing)
+    mixture, _ = mixtures(network)[PRODUCT]
+    count_as_one(network.pools, mixture, 1e-9)
+    assert all(observed == 1.0 for _, observed, _, _ in leaves(network))
+    expected = list(learned_leaves(network, rows))
+    fit_products(network.pools, np.ascontiguousarray(rows.T), mixture, 1, 1e-9)
+    for numbers, wanted in zip(leaves(network), expected, strict=True):
+        np.testing.assert_allclose(numbers, wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_one_product_of_single_leaves_begins_with_the_means_and_variances_of_the_records():
+    network, Z = begun(mixtures=False).network_, clusters(4, 300, 3).T.copy()
+    add_mixtures(network, Z, Sizes(0, 1, 1), 1e-9)
+    for z, (_, records, mean, variance) in zip(Z, leaves(network), strict=True):
+        assert records == pytest.approx(301)
+        assert mean == pytest.approx(z.mean())
+        assert variance == pytest.approx(z.var())
 
 
 def test_frequent_values_have_leaves_of_their_own():
     z = np.append(np.repeat([0.0, 1.0], 40), np.random.default_rng(0).normal(5.0, 1.0, size=40))
-    found = Factor.of_values(z, 8)
-    assert {0.0, 1.0} <= set(found.mean[0]) and found.mean.shape[1] <= 8
-    assert found.weight[0, found.variance[0] < 1e-3] == pytest.approx([1.0, 1.0])
+    found = Leaves.of_values(z, 8)
+    assert {0.0, 1.0} <= set(found.mean) and len(found.mean) <= 8
+    assert found.part[found.variance < 1e-3] == pytest.approx([1 / 3, 1 / 3])
 
 
-def test_a_value_never_observed_has_any_value():
-    found = Factor.of_values(np.full(5, np.nan), 8)
-    assert found.log_density(np.array([np.nan]))[0] == 0.0
+def test_half_of_the_weight_in_a_product_is_by_the_value_that_it_begins_with():
+    found = Leaves.of_values(np.repeat([0.0, 1.0, 2.0, 3.0], 5), 8)
+    np.testing.assert_allclose(found.weights(found.mean), 0.125 + 0.5 * np.eye(4))
+    np.testing.assert_allclose(found.weights(np.array([np.nan])), [[0.25] * 4])
+
+
+def test_a_value_never_observed_has_one_leaf():
+    found = Leaves.of_values(np.full(5, np.nan), 8)
+    assert (found.part, found.mean) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 30])
