@@ -8,10 +8,9 @@ categories alone have one number that is always missing, so that the network has
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
@@ -32,6 +31,7 @@ from .tree import (
     depths,
     fill_log_probability,
     fill_log_rarity,
+    fill_weights,
     gains,
     parents,
 )
@@ -252,7 +252,8 @@ class Categories:
 
     def slots_of(self, f: int) -> IntArray:
         """Return the slots of a field's values that are told apart, its rest first."""
-        return np.unique(self._told[:-1][self.values.field == f])
+        own = self._told[:-1] == np.arange(len(self.values.field))
+        return np.flatnonzero(own & (self.values.field == f))
 
     @property
     def has_pending(self) -> bool:
@@ -296,11 +297,12 @@ class Categories:
         more = len(self.values.field) - len(self._joint)
         if more > 0:
             self._joint = np.pad(self._joint, ((0, more), (0, more)))
-        self._add_to_rests(self._joint, np.unique(taken))
+        self._add_to_rests(np.unique(taken))
         self._effects.make_room(len(self._joint), taken)
 
-    def _add_to_rests(self, joint: FloatArray, slots: IntArray) -> None:
+    def _add_to_rests(self, slots: IntArray) -> None:
         """Let the records of some slots be those of the rests of their fields."""
+        joint = self._joint
         for slot in slots.tolist():
             rest = self.values.field[slot]
             joint[rest] += joint[slot]
@@ -312,27 +314,21 @@ class Categories:
         self.parent = parents(gains(self._joint, self.values.field, self.c))
         self._effects.choose_parents(self.values.field, self.c)
 
-    def _by_field(self, table: NDArray[Any]) -> FloatArray:
-        """Return the sums (k, c) of the columns (k, s) of each field's slots."""
-        of = self.values
-        return np.asarray(np.add.reduceat(table[:, of.order], of.ends[:-1], axis=1))
-
     def _derive(self) -> None:
         """Derive from the counts what probabilities and units are made of."""
-        once = (self._joint >= SEEN) & (self._joint < TWICE)
-        self._told = self.values.told_apart(self._joint.diagonal())
-        joint = self._joint.copy()
-        self._add_to_rests(joint, np.flatnonzero(self._told[:-1] != np.arange(len(joint))))
-        count = joint.diagonal().copy()
+        of, records = self.values, self._joint.diagonal()
+        once = of.field[(records >= SEEN) & (records < TWICE)]
+        self._told = of.told_apart(records)
+        count = np.asarray(np.bincount(self._told[:-1], records, len(records)), np.float64)
         # the rests, with what was not seen yet
-        count[: self.c] += 1.0 + self._by_field(once.diagonal()[None, :])[0]
-        marginal = count / self._by_field(count[None, :])[0, self.values.field]
+        count[: self.c] += 1.0 + np.bincount(once, minlength=self.c)
+        weight, total = np.zeros((len(count) + 1, len(count))), np.ones((len(count) + 1, self.c))
+        weight[-1] = count / np.bincount(of.field, count)[of.field]
         order = np.argsort(-depths(self.parent), kind="stable")
-        self._tables = Tables(
-            self.values.field, self.parent, order, marginal,
-            joint, self._by_field(joint), 1.0 + self._by_field(once),
-        )  # fmt: skip
-        self._effects.derive(self.values.field)
+        members = np.argsort(of.field, kind="stable")  # each field's rest first
+        self._tables = Tables(members, of.ends, self.parent, order, weight, total)
+        fill_weights(self._joint, self._told, self._tables)
+        self._effects.derive(of.field)
 
     def state(self) -> Arrays:
         """Return the arrays that ``restore`` needs."""

@@ -78,12 +78,15 @@ def add_pairs(slots: Array, joint: Array) -> None:
                     joint[slots[i, f], slots[i, g]] += 1.0
 
 
-def depths(parent: IntArray) -> IntArray:
+@kernel
+def depths(parent: Array) -> Array:
     """Return how many fields are above each (c,); c or more where the parents are no tree."""
-    depth, above = np.zeros(len(parent), np.int64), parent
-    for _ in range(len(parent) + 1):
-        depth += above != NONE
-        above = np.where(above == NONE, NONE, parent[above])
+    depth = np.zeros(len(parent), np.int64)
+    for f in range(len(parent)):
+        above = parent[f]
+        while above != NONE and depth[f] < len(parent):
+            depth[f] += 1
+            above = parent[above]
     return depth
 
 
@@ -92,58 +95,59 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    field
-        The field (s,) of each slot.
+    members, ends
+        The slots (s,) in the order of fields, and where these begin and end there (c + 1,).
     parent, order
         The parent (c,) of each field, and the fields (c,), each before its parent.
-    marginal
-        The probability (s,) of each slot.
-    joint
-        The records (s, s) with both slots of a pair.
-    total, room
-        The records of each field that come with a slot (s, c), and what stands for those not seen
-        yet.
+    weight, total
+        What stands for the records with each slot given one of the field's parent (s + 1, s), and
+        the sum over each field (s + 1, c). In the last row nothing is given.
     """
 
-    field: IntArray
+    members: IntArray
+    ends: IntArray
     parent: IntArray
     order: IntArray
-    marginal: FloatArray
-    joint: FloatArray
+    weight: FloatArray
     total: FloatArray
-    room: FloatArray
 
 
 @kernel
-def log_given(tables: Tables, slot: int, f: int, given: int) -> float:
-    """Return the log-probability of a slot of field ``f`` given that of its parent, if it has one.
+def fill_weights(joint: Array, told: Array, tables: Tables) -> None:
+    """Fill in the weights and totals given a slot. Those where nothing is given are known.
 
-    That of the slot alone without one.
+    ``joint`` (s, s) counts the records with both slots of a pair. Those of slots that are not told
+    apart are the records of the slots as which they are ``told`` (s + 1,).
     """
-    p = tables.marginal[slot]
-    if given >= 0:
-        room = tables.room[given, f]
-        p = (tables.joint[given, slot] + room * p) / (tables.total[given, f] + room)
-    return math.log(p)
+    members, ends, parents, _, weight, total = tables
+    for f in range(len(parents)):
+        if parents[f] < 0:
+            continue
+        of, above = members[ends[f] : ends[f + 1]], members[ends[parents[f]] : ends[parents[f] + 1]]
+        for given in above:
+            for slot in of:
+                weight[told[given], told[slot]] += joint[given, slot]
+        for given in above:
+            counted, room = 0.0, 1.0
+            for slot in of:
+                counted += weight[given, slot]
+                room += SEEN <= joint[given, slot] < TWICE
+            for slot in of:
+                weight[given, slot] += room * weight[-1, slot]
+            total[given, f] = counted + room
 
 
 @kernel
-def share_as_rare(tables: Tables, slot: int, f: int, given: int) -> float:
-    """Return the probability of the values of field ``f`` that are no more frequent than a slot's.
+def share_as_rare(weight: Array, of: Array, slot: int) -> float:
+    """Return the weight of all slots ``of`` a field that are no more frequent than one of them.
 
-    Given that of its parent as in ``log_given``, whose divisor is the same for all values.
+    ``weight`` (s,) is that of each slot.
     """
-    row, counted, room, total = 0, 0.0, 1.0, 1.0
-    if given >= 0:
-        row, counted, room = given, 1.0, tables.room[given, f]
-        total = tables.total[given, f] + room
-    joint, marginal, share = tables.joint[row], tables.marginal, 0.0
-    most = ALIKE * (counted * joint[slot] + room * marginal[slot])
-    for other in range(len(marginal)):
-        weight = counted * joint[other] + room * marginal[other]
-        if tables.field[other] == f and weight <= most:
-            share += weight
-    return share / total
+    most, share = ALIKE * weight[slot], 0.0
+    for other in of:
+        if weight[other] <= most:
+            share += weight[other]
+    return share
 
 
 @kernel
@@ -153,14 +157,15 @@ def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
     That is the logarithm of that probability for the rarest of its observed categories (m, c), each
     given that of its parent.
     """
+    members, ends, parents, _, weight, total = tables
     for i in range(slots.shape[0]):
         rarest, observed = 1.0, 0
         for f in range(slots.shape[1]):
             if slots[i, f] < 0:
                 continue
-            parent = tables.parent[f]
-            given = slots[i, parent] if parent >= 0 else -1
-            rarest = min(rarest, share_as_rare(tables, slots[i, f], f, given))
+            given = slots[i, parents[f]] if parents[f] >= 0 else -1
+            of = members[ends[f] : ends[f + 1]]
+            rarest = min(rarest, share_as_rare(weight[given], of, slots[i, f]) / total[given, f])
             observed += 1
         result[i] = 0.0  # the rarest of so many, as if they were independent
         if rarest < 1.0:
@@ -173,16 +178,15 @@ def fill_log_probability(slots: Array, tables: Tables, result: Array) -> None:
 
     Of each category given that of its parent; missing ones, slots below 0, are marginalised.
     """
-    m, c = slots.shape
-    messages = np.empty(len(tables.field))
-    for i in range(m):
+    parents, weight, total = tables.parent, tables.weight, tables.total
+    messages = np.empty(weight.shape[1])
+    for i in range(slots.shape[0]):
         if np.min(slots[i]) < 0:
             fill_marginalised(slots[i], tables, messages, result[i])
             continue
-        for f in range(c):
-            parent = tables.parent[f]
-            given = slots[i, parent] if parent >= 0 else -1
-            result[i, f] = log_given(tables, slots[i, f], f, given)
+        for f in range(slots.shape[1]):
+            given = slots[i, parents[f]] if parents[f] >= 0 else -1
+            result[i, f] = math.log(weight[given, slots[i, f]] / total[given, f])
 
 
 @kernel
@@ -191,35 +195,37 @@ def fill_marginalised(slots: Array, tables: Tables, messages: Array, result: Arr
 
     ``messages`` (s,) is scratch: what is observed below each value of a missing category.
     """
+    members, ends, parents, order, weight, total = tables
     messages[:] = 0.0
     result[:] = 0.0
     is_known = slots >= 0  # or something below it is
-    for f in tables.order:
+    for f in order:
         if not is_known[f]:
             continue
-        parent = tables.parent[f]
+        parent = parents[f]
+        of = slots[f : f + 1] if slots[f] >= 0 else members[ends[f] : ends[f + 1]]
         if parent < 0 or slots[parent] >= 0:
             given = slots[parent] if parent >= 0 else -1
-            result[f] = log_below(slots, tables, messages, f, given)
+            result[f] = log_below(weight[given], total[given, f], messages, of)
             continue
         is_known[parent] = True
-        for given in range(len(messages)):
-            if tables.field[given] == parent:
-                messages[given] += log_below(slots, tables, messages, f, given)
+        for given in members[ends[parent] : ends[parent + 1]]:
+            messages[given] += log_below(weight[given], total[given, f], messages, of)
 
 
 @kernel
-def log_below(slots: Array, tables: Tables, messages: Array, f: int, given: int) -> float:
-    """Return the log-probability of what is observed of a field and below it, given its parent."""
-    if slots[f] >= 0:
-        return log_given(tables, slots[f], f, given)
-    top, total = -np.inf, 0.0
-    for slot in range(len(messages)):
-        if tables.field[slot] == f:
-            term = log_given(tables, slot, f, given) + messages[slot]
-            if term > top:
-                total = total * math.exp(top - term) + 1.0
-                top = term
-            else:
-                total += math.exp(term - top)
-    return top + math.log(total)
+def log_below(weight: Array, total: float, messages: Array, of: Array) -> float:
+    """Return the log-probability of some slots ``of`` a field, and of what is observed below it.
+
+    Of all slots, ``weight`` (s,) has what stands for the records, and ``messages`` (s,) what is
+    observed below; ``total`` is the weight of the field.
+    """
+    top, terms = -np.inf, 0.0
+    for slot in of:
+        term = math.log(weight[slot] / total) + messages[slot]
+        if term > top:
+            terms = terms * math.exp(top - term) + 1.0
+            top = term
+        else:
+            terms += math.exp(term - top)
+    return top + math.log(terms)
