@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.scoring.blame import LEAST, Blame
@@ -101,10 +100,9 @@ def _compare(
     nats, usual, expected = np.full((3, *slots.shape), np.nan)
     unlikely, row = np.zeros(slots.shape, np.bool_), np.arange(len(slots))
     for f in range(slots.shape[1]):
-        of, alone = categories.slots_of(f), categories.given_others(slots, f)
+        of, (alone, log_p) = categories.slots_of(f), categories.given_others(slots, X, f)
         at = np.minimum(np.searchsorted(of, slots[:, f]), len(of) - 1)
         unlikely[:, f] = (alone.max(axis=1) - alone[row, at] > LEAST) & (slots[:, f] != MISSING)
-        log_p = log_softmax(alone + categories.log_density(slots, X, f), axis=1)
         likely = log_p[:, 1:].argmax(axis=1) + 1 if len(of) > 1 else np.zeros(len(slots), np.int64)
         nats[:, f], usual[:, f] = -log_p[row, at], -log_p[row, likely]
         expected[:, f] = categories.values.codes[of[likely]]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.parameters import require
@@ -33,6 +32,7 @@ from .tree import (
     fill_log_rarity,
     fill_weights,
     gains,
+    log_shares,
     parents,
 )
 from .values import MISSING, MOST_SLOTS, Values
@@ -214,22 +214,15 @@ class Categories:
             fill_log_rarity(slots, self._tables, result)
         return result
 
-    def given_others(self, slots: IntArray, f: int) -> FloatArray:
-        """Return the log-probability (k, v) of each value of a field given the other fields.
+    def given_others(self, slots: IntArray, X: FloatArray, f: int) -> tuple[FloatArray, FloatArray]:
+        """Return the log-probability (k, v) of each value of a field given the other slots (k, c).
 
-        In the order of ``slots_of(f)``.
+        And given the numbers (k, d) as well, as `gaussian`. In the order of ``slots_of(f)``.
         """
-        rows = self.with_each(slots, f)
-        joint = row_sums(self.log_probability(rows)).reshape(len(slots), len(self.slots_of(f)))
-        return np.asarray(log_softmax(joint, axis=1))
-
-    def log_density(self, slots: IntArray, X: FloatArray, f: int) -> FloatArray:
-        """Return the log-density (k, v) of the numbers (k, d) given each value of a field.
-
-        And the other slots (k, c), as `gaussian`. In the order of ``slots_of(f)``.
-        """
-        v = len(self.slots_of(f))
-        return self.gaussian(self.with_each(slots, f), np.repeat(X, v, axis=0)).reshape(-1, v)
+        rows, v = self.with_each(slots, f), len(self.slots_of(f))
+        log_p = log_shares(row_sums(self.log_probability(rows)).reshape(-1, v))
+        log_density = self.gaussian(rows, np.repeat(X, v, axis=0)).reshape(-1, v)
+        return log_p, log_shares(log_p + log_density)
 
     def gaussian(self, slots: IntArray, X: FloatArray) -> FloatArray:
         """Return log-density (m,) of numbers (m, d) given slots (m, c), as independent Gaussians.

@@ -112,6 +112,15 @@ class Tables(NamedTuple):
     total: FloatArray
 
 
+def log_shares(terms: FloatArray) -> FloatArray:
+    """Return the logarithms (k, v) of shares in the sum of each row, given those of its terms.
+
+    As scipy's `log_softmax`, which takes three times as long for a few records.
+    """
+    relative = terms - terms.max(axis=1, keepdims=True)
+    return np.asarray(relative - np.log(np.exp(relative).sum(axis=1, keepdims=True)))
+
+
 @kernel
 def fill_weights(joint: Array, told: Array, tables: Tables) -> None:
     """Fill in the weights and totals given a slot. Those where nothing is given are known.
