@@ -163,7 +163,8 @@ class Categories:
         needed = (slots == MISSING) & self._effects.depend(~np.isnan(X), self.c)
         filled, log_weight = slots.copy(), log_weight.copy()
         strongest = dict.fromkeys(self._effects.parents.ravel().tolist())
-        for which in np.unique(needed[needed.any(axis=1)], axis=0):
+        patterns = {row.tobytes(): row for row in needed[needed.any(axis=1)]}
+        for which in patterns.values():
             alike = np.flatnonzero((needed == which).all(axis=1))
             fields = [f for f in strongest if f != NONE and which[f]]
             n_pieces = len(alike) * MOST * (X.shape[1] + self.c) // VALUES_AT_ONCE + 1
