@@ -305,7 +305,7 @@ class Categories:
 
     def _choose_parents(self) -> None:
         self._fitted = self._n
-        self.parent = parents(gains(self._joint, self.values.field, self.c))
+        self.parent = parents(gains(self._joint, self.values.members, self.values.ends))
         self._effects.choose_parents(self.values.field, self.c)
 
     def _derive(self) -> None:
@@ -319,8 +319,7 @@ class Categories:
         weight, total = np.zeros((len(count) + 1, len(count))), np.ones((len(count) + 1, self.c))
         weight[-1] = count / np.bincount(of.field, count)[of.field]
         order = np.argsort(-depths(self.parent), kind="stable")
-        members = np.argsort(of.field, kind="stable")  # each field's rest first
-        self._tables = Tables(members, of.ends, self.parent, order, weight, total)
+        self._tables = Tables(of.members, of.ends, self.parent, order, weight, total)
         fill_weights(self._joint, self._told, self._tables)
         self._effects.derive(of.field)
 

@@ -101,16 +101,7 @@ class Levels:
         cost. Not one of those ``taken`` (r, d).
         """
         gain = np.zeros((c, self.n_fields))
-        for f in range(c):
-            n, _, squares = self._moments[:, 1:][:, field == f]
-            records, values = n.sum(axis=0), np.count_nonzero(n >= 1.0, axis=0)
-            within, between = variances(self._moments, field, np.full(self.n_fields, f))
-            variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                bits = n * np.log((within + between) / variance)
-            bits = np.where(np.isfinite(bits), bits, 0.0).sum(axis=0)
-            cost = np.maximum(values - 1, 0) * np.log(np.maximum(records, 2.0))
-            gain[f] = np.where(values > 1, 0.5 * bits - cost, 0.0)
+        fill_gains(self._moments, field, gain)
         for others in taken:
             gain[others, np.arange(self.n_fields)] *= others == NONE
         before, best = self.parent, gain.argmax(axis=0)
@@ -165,6 +156,28 @@ def variances(moments: Array, field: Array, of: Array) -> Array:
         result[0, j] = within
         result[1, j] = max(between / total - within * max(values - 1, 0) / total, 0.0)
     return result
+
+
+@kernel
+def fill_gains(moments: Array, field: Array, gain: Array) -> None:
+    """Fill in by how much each category raises the log-likelihood of each number (c, d).
+
+    Less two parameters for each value.
+    """
+    for f in range(gain.shape[0]):
+        within, between = variances(moments, field, np.full(gain.shape[1], f))
+        for j in range(gain.shape[1]):
+            records, values, nats = 0.0, 0, 0.0
+            for slot in range(len(field)):
+                if field[slot] == f:
+                    n, _, squares = moments[:, 1 + slot, j]
+                    records += n
+                    values += n >= 1.0
+                    variance = (squares + PRIOR_RECORDS * within[j]) / (n + PRIOR_RECORDS)
+                    if variance > 0.0:
+                        nats += 0.5 * n * math.log((within[j] + between[j]) / variance)
+            if values > 1:
+                gain[f, j] = nats - (values - 1) * math.log(max(records, 2.0))
 
 
 @kernel

@@ -32,27 +32,35 @@ SEEN, TWICE = 0.5, 1.5
 """Least counts of what has been seen, and seen more than once: counts fade with a memory."""
 
 
-def gains(joint: FloatArray, field: IntArray, c: int) -> FloatArray:
+@kernel
+def gains(joint: Array, members: Array, ends: Array) -> Array:
     """Return the nats (c, c) by which a dependence of two fields raises the likelihood of the log.
 
     Less what its parameters cost: half of log n each, as many as pairs of values are seen beyond
-    those that independence explains. ``joint`` (s, s) counts the records with both values, of
-    ``field`` (s,).
+    those that independence explains. ``joint`` (s, s) counts the records with both values; those of
+    fields are the ``members`` (s,) between their ``ends`` (c + 1,).
     """
+    c = len(ends) - 1
     result = np.zeros((c, c))
     for f in range(c):
         for g in range(f):
-            pairs = joint[np.ix_(field == f, field == g)]
-            n = pairs.sum()
-            rows, columns = pairs.sum(axis=1), pairs.sum(axis=0)
-            seen = pairs >= SEEN
-            if n < SEEN or not seen.any():
-                continue
-            expected = np.outer(rows, columns) / n
-            likelihood = (pairs[seen] * np.log(pairs[seen] / expected[seen])).sum()
-            values = np.count_nonzero(rows >= SEEN) + np.count_nonzero(columns >= SEEN)
-            free = max(int(np.count_nonzero(seen)) - int(values) + 1, 1)
-            result[f, g] = result[g, f] = likelihood - 0.5 * free * math.log(max(n, 2.0))
+            of, others = members[ends[f] : ends[f + 1]], members[ends[g] : ends[g + 1]]
+            rows, columns = np.zeros(len(of)), np.zeros(len(others))
+            for a in range(len(of)):
+                for b in range(len(others)):
+                    rows[a] += joint[of[a], others[b]]
+                    columns[b] += joint[of[a], others[b]]
+            n, seen, likelihood = rows.sum(), 0, 0.0
+            for a in range(len(of)):
+                for b in range(len(others)):
+                    pairs = joint[of[a], others[b]]
+                    if pairs >= SEEN:
+                        seen += 1
+                        likelihood += pairs * math.log(pairs / (rows[a] * columns[b] / n))
+            values = (rows >= SEEN).sum() + (columns >= SEEN).sum()
+            if seen > 0:
+                free = max(seen - int(values) + 1, 1)
+                result[f, g] = result[g, f] = likelihood - 0.5 * free * math.log(max(n, 2.0))
     return result
 
 

@@ -39,9 +39,9 @@ class Values:
         The value of each slot (s,), NaN for a rest.
     field
         The field of each slot (s,).
-    order, ends
-        The slots (s,) in the order of fields and values, each field's rest last, and where fields
-        begin and end in this order (c + 1,).
+    members, order, ends
+        The slots (s,) in the order of fields, each field's rest first; in the order of fields and
+        values, each field's rest last; and where fields begin and end in both (c + 1,).
     """
 
     def __init__(self, c: int) -> None:
@@ -108,6 +108,7 @@ class Values:
 
     def _index(self) -> None:
         """Sort the values of each field, its rest last, so that they are found."""
+        self.members = np.argsort(self.field, kind="stable")
         self.order = np.lexsort([self.codes, self.field])
         self.ends = np.append(0, np.cumsum(np.bincount(self.field)))
 
