@@ -99,8 +99,7 @@ def _compare(
     """
     nats, usual, expected = np.full((3, *slots.shape), np.nan)
     unlikely, row = np.zeros(slots.shape, np.bool_), np.arange(len(slots))
-    for f in range(slots.shape[1]):
-        of, (alone, log_p) = categories.slots_of(f), categories.given_others(slots, X, f)
+    for f, (of, alone, log_p) in enumerate(categories.given_others(slots, X)):
         at = np.minimum(np.searchsorted(of, slots[:, f]), len(of) - 1)
         unlikely[:, f] = (alone.max(axis=1) - alone[row, at] > LEAST) & (slots[:, f] != MISSING)
         likely = log_p[:, 1:].argmax(axis=1) + 1 if len(of) > 1 else np.zeros(len(slots), np.int64)

@@ -8,6 +8,7 @@ categories alone have one number that is always missing, so that the network has
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -215,15 +216,22 @@ class Categories:
             fill_log_rarity(slots, self._tables, result)
         return result
 
-    def given_others(self, slots: IntArray, X: FloatArray, f: int) -> tuple[FloatArray, FloatArray]:
-        """Return the log-probability (k, v) of each value of a field given the other slots (k, c).
+    def given_others(
+        self, slots: IntArray, X: FloatArray
+    ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """Yield the slots (v,) of each field, and the log-probability (k, v) of each of them.
 
-        And given the numbers (k, d) as well, as `gaussian`. In the order of ``slots_of(f)``.
+        Given the other slots (k, c), and given the numbers (k, d) as well, as `gaussian`.
         """
-        rows, v = self.with_each(slots, f), len(self.slots_of(f))
-        log_p = log_shares(row_sums(self.log_probability(rows)).reshape(-1, v))
-        log_density = self.gaussian(rows, np.repeat(X, v, axis=0)).reshape(-1, v)
-        return log_p, log_shares(log_p + log_density)
+        each = [self.slots_of(f) for f in range(self.c)]
+        rows = np.concatenate([self.with_each(slots, f) for f in range(self.c)])
+        numbers = np.concatenate([np.repeat(X, len(of), axis=0) for of in each])
+        terms = np.stack([row_sums(self.log_probability(rows)), self.gaussian(rows, numbers)])
+        ends = len(slots) * np.cumsum([len(of) for of in each])
+        for of, pair in zip(each, np.split(terms, ends[:-1], axis=1), strict=True):
+            joint, log_density = pair.reshape(2, -1, len(of))
+            log_p = log_shares(joint)
+            yield of, log_p, log_shares(log_p + log_density)
 
     def gaussian(self, slots: IntArray, X: FloatArray) -> FloatArray:
         """Return log-density (m,) of numbers (m, d) given slots (m, c), as independent Gaussians.
