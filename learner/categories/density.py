@@ -115,7 +115,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         rows = self._check(X)
         own, first = self._in_units(rows), len(rows.T) - self.n_categories
         numbers = learner.contributions(own.rows)[:, :first] + np.log(own.units[:, :first, 1])
-        lacking = np.flatnonzero((own.slots < 0).any(axis=1))
+        lacking = np.flatnonzero((own.slots[:, :-1] < 0).any(axis=1))
         if len(lacking) > 0:  # sums over categories differ without the number
             numbers[lacking] = self._numbers_given_others(rows[lacking], first)
         found = np.full((len(rows), self.n_categories), np.nan)

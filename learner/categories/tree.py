@@ -107,17 +107,22 @@ class Tables(NamedTuple):
         The slots (s,) in the order of fields, and where these begin and end there (c + 1,).
     parent, order
         The parent (c,) of each field, and the fields (c,), each before its parent.
-    weight, total
-        What stands for the records with each slot given one of the field's parent (s + 1, s), and
-        the sum over each field (s + 1, c). In the last row nothing is given.
+    probability
+        The probability of each slot given one of the field's parent (s + 1, s). In the last row
+        nothing is given.
+    own
+        The records of each entity with each slot (e, s).
+    strength
+        How much the records of an entity count in each field (c,).
     """
 
     members: IntArray
     ends: IntArray
     parent: IntArray
     order: IntArray
-    weight: FloatArray
-    total: FloatArray
+    probability: FloatArray
+    own: FloatArray
+    strength: FloatArray
 
 
 def log_shares(terms: FloatArray) -> FloatArray:
@@ -130,60 +135,90 @@ def log_shares(terms: FloatArray) -> FloatArray:
 
 
 @kernel
-def fill_weights(joint: Array, told: Array, tables: Tables) -> None:
-    """Fill in the weights and totals given a slot. Those where nothing is given are known.
+def fill_probabilities(joint: Array, told: Array, tables: Tables) -> None:
+    """Fill in the probabilities given a slot. Those where nothing is given are known.
 
     ``joint`` (s, s) counts the records with both slots of a pair. Those of slots that are not told
     apart are the records of the slots as which they are ``told`` (s + 1,).
     """
-    members, ends, parents, _, weight, total = tables
+    members, ends, parents, p = tables.members, tables.ends, tables.parent, tables.probability
     for f in range(len(parents)):
         if parents[f] < 0:
             continue
         of, above = members[ends[f] : ends[f + 1]], members[ends[parents[f]] : ends[parents[f] + 1]]
         for given in above:
             for slot in of:
-                weight[told[given], told[slot]] += joint[given, slot]
+                p[told[given], told[slot]] += joint[given, slot]
         for given in above:
-            counted, room = 0.0, 1.0
+            seen, room = 0.0, 1.0
             for slot in of:
-                counted += weight[given, slot]
+                seen += p[given, slot]
                 room += SEEN <= joint[given, slot] < TWICE
             for slot in of:
-                weight[given, slot] += room * weight[-1, slot]
-            total[given, f] = counted + room
+                p[given, slot] = (p[given, slot] + room * p[-1, slot]) / (seen + room)
 
 
 @kernel
-def share_as_rare(weight: Array, of: Array, slot: int) -> float:
-    """Return the weight of all slots ``of`` a field that are no more frequent than one of them.
+def records_of(own: Array, entity: int, of: Array) -> float:
+    """Return how many records of an entity have slots ``of`` a field."""
+    records = 0.0
+    for slot in of:
+        records += own[entity, slot]
+    return records
 
-    ``weight`` (s,) is that of each slot.
+
+@kernel
+def room_for(own: Array, entity: int, of: Array, strength: float) -> float:
+    """Return what is left to the tree of a field with slots ``of``, 1 / (1 + b N)."""
+    return 1.0 / (1.0 + strength * records_of(own, entity, of)) if strength > 0.0 else 1.0
+
+
+@kernel
+def share(
+    probability: Array, own: Array, entity: int, slot: int, strength: float, room: float
+) -> float:
+    """Return the probability of a slot given its parent and the entity.
+
+    ``probability`` (s,) is that of the tree, ``room`` as `room_for` returns it; without
+    ``strength``, the entity need not be known.
     """
-    most, share = ALIKE * weight[slot], 0.0
+    if strength > 0.0:
+        p: float = (probability[slot] + strength * own[entity, slot]) * room
+        return p
+    return float(probability[slot])
+
+
+@kernel
+def share_as_rare(
+    probability: Array, own: Array, entity: int, of: Array, slot: int, strength: float
+) -> float:
+    """Return the probability of all slots ``of`` a field that are no more frequent than one."""
+    room, rare = room_for(own, entity, of, strength), 0.0
+    most = ALIKE * share(probability, own, entity, slot, strength, room)
     for other in of:
-        if weight[other] <= most:
-            share += weight[other]
-    return share
+        p = share(probability, own, entity, other, strength, room)
+        if p <= most:
+            rare += p
+    return rare
 
 
 @kernel
 def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
     """Fill ``result`` (m,) with how likely it is that a record has a category as rare as its own.
 
-    That is the logarithm of that probability for the rarest of its observed categories (m, c), each
-    given that of its parent.
+    That is the logarithm of that probability for the rarest of its observed categories, each given
+    that of its parent and the entity; slots (m, c + 1) are of the categories and the entity.
     """
-    members, ends, parents, _, weight, total = tables
+    members, ends, parents, _, probability, own, strength = tables
     for i in range(slots.shape[0]):
-        rarest, observed = 1.0, 0
-        for f in range(slots.shape[1]):
+        rarest, observed, entity = 1.0, 0, slots[i, len(parents)]
+        for f in range(len(parents)):
             if slots[i, f] < 0:
                 continue
             given = slots[i, parents[f]] if parents[f] >= 0 else -1
-            of = members[ends[f] : ends[f + 1]]
-            rarest = min(rarest, share_as_rare(weight[given], of, slots[i, f]) / total[given, f])
-            observed += 1
+            of, b = members[ends[f] : ends[f + 1]], strength[f] if entity >= 0 else 0.0
+            as_rare = share_as_rare(probability[given], own, entity, of, slots[i, f], b)
+            rarest, observed = min(rarest, as_rare), observed + 1
         result[i] = 0.0  # the rarest of so many, as if they were independent
         if rarest < 1.0:
             result[i] = math.log(-math.expm1(observed * math.log1p(-rarest)))
@@ -193,17 +228,22 @@ def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
 def fill_log_probability(slots: Array, tables: Tables, result: Array) -> None:
     """Fill ``result`` (m, c) with logarithms that add up to those of the records' probabilities.
 
-    Of each category given that of its parent; missing ones, slots below 0, are marginalised.
+    Of each category given that of its parent and the entity; missing ones, slots below 0, are
+    marginalised. Slots (m, c + 1) are of the categories and the entity.
     """
-    parents, weight, total = tables.parent, tables.weight, tables.total
-    messages = np.empty(weight.shape[1])
+    members, ends, parents, _, probability, own, strength = tables
+    messages, c = np.empty(probability.shape[1]), len(parents)
     for i in range(slots.shape[0]):
-        if np.min(slots[i]) < 0:
+        if np.min(slots[i, :c]) < 0:
             fill_marginalised(slots[i], tables, messages, result[i])
             continue
-        for f in range(slots.shape[1]):
+        entity = slots[i, c]
+        for f in range(c):
             given = slots[i, parents[f]] if parents[f] >= 0 else -1
-            result[i, f] = math.log(weight[given, slots[i, f]] / total[given, f])
+            of, b = members[ends[f] : ends[f + 1]], strength[f] if entity >= 0 else 0.0
+            room = room_for(own, entity, of, b)
+            p = share(probability[given], own, entity, slots[i, f], b, room)
+            result[i, f] = math.log(p)
 
 
 @kernel
@@ -212,34 +252,45 @@ def fill_marginalised(slots: Array, tables: Tables, messages: Array, result: Arr
 
     ``messages`` (s,) is scratch: what is observed below each value of a missing category.
     """
-    members, ends, parents, order, weight, total = tables
+    members, ends, parents, order, probability, own, strength = tables
     messages[:] = 0.0
     result[:] = 0.0
+    entity = slots[len(parents)]
     is_known = slots >= 0  # or something below it is
     for f in order:
         if not is_known[f]:
             continue
-        parent = parents[f]
-        of = slots[f : f + 1] if slots[f] >= 0 else members[ends[f] : ends[f + 1]]
+        parent, every = parents[f], members[ends[f] : ends[f + 1]]
+        b = strength[f] if entity >= 0 else 0.0
+        room, of = room_for(own, entity, every, b), slots[f : f + 1] if slots[f] >= 0 else every
         if parent < 0 or slots[parent] >= 0:
             given = slots[parent] if parent >= 0 else -1
-            result[f] = log_below(weight[given], total[given, f], messages, of)
+            result[f] = log_below(probability[given], own, entity, of, b, room, messages)
             continue
         is_known[parent] = True
         for given in members[ends[parent] : ends[parent + 1]]:
-            messages[given] += log_below(weight[given], total[given, f], messages, of)
+            below = log_below(probability[given], own, entity, of, b, room, messages)
+            messages[given] += below
 
 
 @kernel
-def log_below(weight: Array, total: float, messages: Array, of: Array) -> float:
-    """Return the log-probability of some slots ``of`` a field, and of what is observed below it.
+def log_below(
+    probability: Array,
+    own: Array,
+    entity: int,
+    of: Array,
+    strength: float,
+    room: float,
+    messages: Array,
+) -> float:
+    """Return the log-probability of some slots ``of`` a field, and of what is observed below them.
 
-    Of all slots, ``weight`` (s,) has what stands for the records, and ``messages`` (s,) what is
-    observed below; ``total`` is the weight of the field.
+    ``messages`` (s,) have what is observed below each; the others are as for `share`.
     """
     top, terms = -np.inf, 0.0
     for slot in of:
-        term = math.log(weight[slot] / total) + messages[slot]
+        p = share(probability, own, entity, slot, strength, room)
+        term = math.log(p) + messages[slot]
         if term > top:
             terms = terms * math.exp(top - term) + 1.0
             top = term
