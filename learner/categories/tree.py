@@ -17,6 +17,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
@@ -121,7 +122,7 @@ class Tables(NamedTuple):
     parent: IntArray
     order: IntArray
     probability: FloatArray
-    own: FloatArray
+    own: NDArray[np.float32]
     strength: FloatArray
 
 
