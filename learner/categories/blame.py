@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.scoring.blame import LEAST, Blame
@@ -69,12 +68,12 @@ class ComparedCategories(NamedTuple):
 def compare_categories(
     categories: Categories, slots: IntArray, X: FloatArray
 ) -> ComparedCategories:
-    """Blame the categories of records with these slots (k, c) that the others make unlikely.
+    """Blame the categories of records with these slots that the others make unlikely.
 
     One after the other, so that nothing is expected because of a wrong category: each time the one
     without which the record is most likely, with its numbers (k, d).
     """
-    k, c = slots.shape
+    k, c = len(slots), categories.c
     nothing = np.full((3, k, c), np.nan)
     rest, found = slots.copy(), ComparedCategories(np.zeros((k, c), np.bool_), *nothing)
     for _ in range(c):
@@ -98,13 +97,12 @@ def _compare(
 
     And nats, nats of the most likely value, and that value, given the other categories and X.
     """
-    nats, usual, expected = np.full((3, *slots.shape), np.nan)
-    unlikely, row = np.zeros(slots.shape, np.bool_), np.arange(len(slots))
-    for f in range(slots.shape[1]):
-        of, alone = categories.slots_of(f), categories.given_others(slots, f)
+    shape = len(slots), categories.c
+    nats, usual, expected = np.full((3, *shape), np.nan)
+    unlikely, row = np.zeros(shape, np.bool_), np.arange(len(slots))
+    for f, (of, alone, log_p) in enumerate(categories.given_others(slots, X)):
         at = np.minimum(np.searchsorted(of, slots[:, f]), len(of) - 1)
         unlikely[:, f] = (alone.max(axis=1) - alone[row, at] > LEAST) & (slots[:, f] != MISSING)
-        log_p = log_softmax(alone + categories.log_density(slots, X, f), axis=1)
         likely = log_p[:, 1:].argmax(axis=1) + 1 if len(of) > 1 else np.zeros(len(slots), np.int64)
         nats[:, f], usual[:, f] = -log_p[row, at], -log_p[row, likely]
         expected[:, f] = categories.values.codes[of[likely]]

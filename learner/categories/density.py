@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_softmax
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidInputError
@@ -18,6 +17,7 @@ from faust_oslrau.learner.queries.derived import as_rows
 from faust_oslrau.learner.state_schema import expect
 
 from .layer import CategoricalRows, Categories
+from .tree import log_shares
 
 REST = np.inf
 """A value that no category has: that of all values that are not told apart."""
@@ -115,7 +115,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         rows = self._check(X)
         own, first = self._in_units(rows), len(rows.T) - self.n_categories
         numbers = learner.contributions(own.rows)[:, :first] + np.log(own.units[:, :first, 1])
-        lacking = np.flatnonzero((own.slots < 0).any(axis=1))
+        lacking = np.flatnonzero((own.slots[:, :-1] < 0).any(axis=1))
         if len(lacking) > 0:  # sums over categories differ without the number
             numbers[lacking] = self._numbers_given_others(rows[lacking], first)
         found = np.full((len(rows), self.n_categories), np.nan)
@@ -192,7 +192,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
             held = rows.copy()
             held[:, rows.shape[1] - self.n_categories + f] = value
             log_p[:, v] = self._log_density(held)
-        return values, np.asarray(log_softmax(log_p, axis=1))
+        return values, log_shares(log_p)
 
     def _numbers_given_others(self, rows: FloatArray, n: int) -> FloatArray:
         """Return -log p(x_j | the other fields) of the first ``n`` columns, by its definition."""

@@ -4,22 +4,23 @@ The density of a record is that of its categories times that of its numbers give
 is a tree (`tree`). For the second, each number is shifted and scaled by what the categories that
 tell most of it do to it (`effects`), and what is left is the network's to learn. Records of
 categories alone have one number that is always missing, so that the network has something to hold.
+Where it is known of which entity a record is, its own records tell of its categories (`by_entity`).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import log_softmax
 
-from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.state_schema import Entry, counts, expect, read
 from faust_oslrau.learner.vector.blocks import row_sums
 
+from .by_entity import EntityCounts
 from .effects import Effects
 from .levels import TINY
 from .missing import MOST, VALUES_AT_ONCE, LogDensity, likeliest
@@ -32,7 +33,9 @@ from .tree import (
     depths,
     fill_log_probability,
     fill_log_rarity,
+    fill_probabilities,
     gains,
+    log_shares,
     parents,
 )
 from .values import MISSING, MOST_SLOTS, Values
@@ -66,7 +69,8 @@ class CategoricalRows(NamedTuple):
         Shift and ratio of each number (m, d, 2): a value is the shift plus the ratio times the one
         here.
     slots
-        The slots of the categories (m, c); units are those of the likeliest where one is missing.
+        The slots of the categories, and the entity (m, c + 1); units are those of the likeliest
+        where one is missing.
     """
 
     rows: FloatArray
@@ -99,6 +103,8 @@ class Categories:
     ----------
     c
         Number of the columns.
+    by_entity
+        Whether it is known of which entity each record is.
 
     Attributes
     ----------
@@ -110,15 +116,17 @@ class Categories:
         Whether rows have no other columns, d = 0; their numbers are then one that is missing.
     """
 
-    def __init__(self, c: int) -> None:
+    def __init__(self, c: int, *, by_entity: bool = False) -> None:
         require(0 < c <= MOST_FIELDS, "n_categories", c, f"from 1 to {MOST_FIELDS}")
         self.values = Values(c)
         self.parent = np.full(c, NONE)
         self.alone = False
+        self._own = EntityCounts(c) if by_entity else None
         self._joint = np.zeros((c, c))
         self._effects = Effects(self.values.field, 0)
         self._n, self._fitted = 0, 0
         self._pending: list[FloatArray] = []
+        self._told = np.full(1, MISSING)
         self._derive()
 
     @property
@@ -126,25 +134,41 @@ class Categories:
         """Number of the columns that are categories."""
         return len(self.parent)
 
-    def take(self, rows: FloatArray, density: LogDensity | None = None) -> CategoricalRows:
+    def take(
+        self,
+        rows: FloatArray,
+        density: LogDensity | None = None,
+        entities: tuple[IntArray, Mask] | None = None,
+    ) -> CategoricalRows:
         """Return the next rows (m, d + c), with numbers as they would be with average categories.
 
         They are learned at the next boundary. A ``density`` of such numbers makes sums over missing
         categories exact; without one, levels and spreads tell how likely their values are.
+        ``entities`` are their slots (m,), and which are new there, if they are known.
         """
         self.alone = rows.shape[1] == self.c
-        self._pending.append(rows)
-        return self.average(rows, density)
+        if self._own is None or entities is None:
+            self._pending.append(rows)
+            return self.average(rows, density)
+        self._pending.append(np.column_stack([rows, *entities]))
+        return self.average(rows, density, self._own.take(*entities))
 
-    def average(self, rows: FloatArray, density: LogDensity | None = None) -> CategoricalRows:
-        """Return rows (m, d + c) as ``take`` would return them now."""
+    def average(
+        self,
+        rows: FloatArray,
+        density: LogDensity | None = None,
+        entities: IntArray | None = None,
+    ) -> CategoricalRows:
+        """Return rows (m, d + c) as ``take`` would return them now, of some ``entities`` (m,)."""
         X, slots = self.numbers(rows), self._told[self.values.slots(self._codes(rows))]
+        known = np.full(len(rows), MISSING) if entities is None else entities
+        slots = np.column_stack([slots, known])
         if self._effects.n_fields != X.shape[1]:
             self._effects = Effects(self.values.field, X.shape[1])
         # rounding may bring a probability above 1
         log_probability = np.minimum(row_sums(self.log_probability(slots)), 0.0)
         filled = slots
-        if (slots == MISSING).any():
+        if (slots[:, : self.c] == MISSING).any():
             filled, log_probability = self._filled(X, slots, log_probability, density)
         own = self.in_units(X, filled)
         of_categories = np.column_stack([log_probability, self._log_rarity(slots)])
@@ -159,11 +183,12 @@ class Categories:
     def _filled(
         self, X: FloatArray, slots: IntArray, log_weight: FloatArray, density: LogDensity | None
     ) -> tuple[IntArray, FloatArray]:
-        """Return slots (m, c) and log-weights (m,) with the `likeliest` values where it matters."""
-        needed = (slots == MISSING) & self._effects.depend(~np.isnan(X), self.c)
+        """Return slots and log-weights (m,) with the `likeliest` values where it matters."""
+        needed = (slots[:, : self.c] == MISSING) & self._effects.depend(~np.isnan(X), self.c)
         filled, log_weight = slots.copy(), log_weight.copy()
         strongest = dict.fromkeys(self._effects.parents.ravel().tolist())
-        for which in np.unique(needed[needed.any(axis=1)], axis=0):
+        patterns = {row.tobytes(): row for row in needed[needed.any(axis=1)]}
+        for which in patterns.values():
             alike = np.flatnonzero((needed == which).all(axis=1))
             fields = [f for f in strongest if f != NONE and which[f]]
             n_pieces = len(alike) * MOST * (X.shape[1] + self.c) // VALUES_AT_ONCE + 1
@@ -183,7 +208,7 @@ class Categories:
 
     def codes(self) -> FloatArray:
         """Return the values that are told apart, and those of rows that wait to be learned."""
-        pending = [self._codes(rows).ravel() for rows in self._pending]
+        pending = [self._codes(self._without_entities(rows)).ravel() for rows in self._pending]
         return np.concatenate([self.values.codes, *pending])
 
     def numbers(self, rows: FloatArray) -> FloatArray:
@@ -203,7 +228,7 @@ class Categories:
 
     def log_probability(self, slots: IntArray) -> FloatArray:
         """Return the log-probability of the categories, (m, c) numbers that add up to it."""
-        result = np.zeros(slots.shape)
+        result = np.zeros((len(slots), self.c))
         if self._n > 0:
             fill_log_probability(slots, self._tables, result)
         return result
@@ -214,22 +239,22 @@ class Categories:
             fill_log_rarity(slots, self._tables, result)
         return result
 
-    def given_others(self, slots: IntArray, f: int) -> FloatArray:
-        """Return the log-probability (k, v) of each value of a field given the other fields.
+    def given_others(
+        self, slots: IntArray, X: FloatArray
+    ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """Yield the slots (v,) of each field, and the log-probability (k, v) of each of them.
 
-        In the order of ``slots_of(f)``.
+        Given the other slots (k, c), and given the numbers (k, d) as well, as `gaussian`.
         """
-        rows = self.with_each(slots, f)
-        joint = row_sums(self.log_probability(rows)).reshape(len(slots), len(self.slots_of(f)))
-        return np.asarray(log_softmax(joint, axis=1))
-
-    def log_density(self, slots: IntArray, X: FloatArray, f: int) -> FloatArray:
-        """Return the log-density (k, v) of the numbers (k, d) given each value of a field.
-
-        And the other slots (k, c), as `gaussian`. In the order of ``slots_of(f)``.
-        """
-        v = len(self.slots_of(f))
-        return self.gaussian(self.with_each(slots, f), np.repeat(X, v, axis=0)).reshape(-1, v)
+        each = [self.slots_of(f) for f in range(self.c)]
+        rows = np.concatenate([self.with_each(slots, f) for f in range(self.c)])
+        numbers = np.concatenate([np.repeat(X, len(of), axis=0) for of in each])
+        terms = np.stack([row_sums(self.log_probability(rows)), self.gaussian(rows, numbers)])
+        ends = len(slots) * np.cumsum([len(of) for of in each])
+        for of, pair in zip(each, np.split(terms, ends[:-1], axis=1), strict=True):
+            joint, log_density = pair.reshape(2, -1, len(of))
+            log_p = log_shares(joint)
+            yield of, log_p, log_shares(log_p + log_density)
 
     def gaussian(self, slots: IntArray, X: FloatArray) -> FloatArray:
         """Return log-density (m,) of numbers (m, d) given slots (m, c), as independent Gaussians.
@@ -252,7 +277,8 @@ class Categories:
 
     def slots_of(self, f: int) -> IntArray:
         """Return the slots of a field's values that are told apart, its rest first."""
-        return np.unique(self._told[:-1][self.values.field == f])
+        own = self._told[:-1] == np.arange(len(self.values.field))
+        return np.flatnonzero(own & (self.values.field == f))
 
     @property
     def has_pending(self) -> bool:
@@ -264,12 +290,28 @@ class Categories:
 
         With a ``memory``, forget older ones.
         """
-        rows, self._pending = np.concatenate(self._pending), []
+        pending, self._pending = np.concatenate(self._pending), []
+        rows = self._without_entities(pending)
+        slots = np.full((len(rows), self.c), MISSING)
+        if self._own is not None and learning:
+            known = self._told[self.values.slots(self._codes(rows))]
+            self._own.choose(known, *self._entities(pending), self._tables)
         if learning:
-            self._learn(rows, memory)
+            slots = self._learn(rows, memory)
+        if self._own is not None:
+            self._own.count(slots, *self._entities(pending))
         return rows
 
-    def _learn(self, rows: FloatArray, memory: float | None) -> None:
+    def _without_entities(self, pending: FloatArray) -> FloatArray:
+        """Return the columns (m, d + c) of rows that wait to be learned."""
+        return pending if self._own is None else pending[:, :-2]
+
+    def _entities(self, pending: FloatArray) -> tuple[IntArray, Mask]:
+        """Return the slots (m,) of the entities of such rows, and which are new there."""
+        return pending[:, -2].astype(np.int64), pending[:, -1] > 0.0
+
+    def _learn(self, rows: FloatArray, memory: float | None) -> IntArray:
+        """Learn rows (m, d + c); return the slots (m, c) of their categories."""
         X, codes = self.numbers(rows), self._codes(rows)
         if memory is not None:
             self._forget(memory / (memory + len(rows)))
@@ -281,6 +323,7 @@ class Categories:
         if self._n - self._fitted >= min(self._fitted // 4, REFIT):
             self._choose_parents()
         self._derive()
+        return self._told[slots]
 
     def _codes(self, rows: FloatArray) -> FloatArray:
         """Return the columns (m, c) that are categories."""
@@ -290,17 +333,23 @@ class Categories:
         self._joint *= share
         self.values.forget(share)
         self._effects.forget(share)
+        if self._own is not None:
+            self._own.forget(share)
 
     def _make_room(self, taken: IntArray) -> None:
         """Make room for new slots; what was known of those ``taken`` becomes that of the rests."""
         more = len(self.values.field) - len(self._joint)
         if more > 0:
             self._joint = np.pad(self._joint, ((0, more), (0, more)))
-        self._add_to_rests(self._joint, np.unique(taken))
+        self._add_to_rests(np.unique(taken))
         self._effects.make_room(len(self._joint), taken)
+        if self._own is not None:
+            self._own.make_room(len(self._joint))
+            self._own.merge(np.unique(taken), self.values.field[np.unique(taken)])
 
-    def _add_to_rests(self, joint: FloatArray, slots: IntArray) -> None:
+    def _add_to_rests(self, slots: IntArray) -> None:
         """Let the records of some slots be those of the rests of their fields."""
+        joint = self._joint
         for slot in slots.tolist():
             rest = self.values.field[slot]
             joint[rest] += joint[slot]
@@ -309,30 +358,29 @@ class Categories:
 
     def _choose_parents(self) -> None:
         self._fitted = self._n
-        self.parent = parents(gains(self._joint, self.values.field, self.c))
+        self.parent = parents(gains(self._joint, self.values.members, self.values.ends))
         self._effects.choose_parents(self.values.field, self.c)
-
-    def _by_field(self, table: NDArray[Any]) -> FloatArray:
-        """Return the sums (k, c) of the columns (k, s) of each field's slots."""
-        of = self.values
-        return np.asarray(np.add.reduceat(table[:, of.order], of.ends[:-1], axis=1))
 
     def _derive(self) -> None:
         """Derive from the counts what probabilities and units are made of."""
-        once = (self._joint >= SEEN) & (self._joint < TWICE)
-        self._told = self.values.told_apart(self._joint.diagonal())
-        joint = self._joint.copy()
-        self._add_to_rests(joint, np.flatnonzero(self._told[:-1] != np.arange(len(joint))))
-        count = joint.diagonal().copy()
+        of, records = self.values, self._joint.diagonal()
+        once = of.field[(records >= SEEN) & (records < TWICE)]
+        before, self._told = self._told, of.told_apart(records)
+        if self._own is not None:
+            no_longer = np.flatnonzero(before[:-1] != self._told[: len(before) - 1])
+            self._own.merge(no_longer, of.field[no_longer])
+        count = np.asarray(np.bincount(self._told[:-1], records, len(records)), np.float64)
         # the rests, with what was not seen yet
-        count[: self.c] += 1.0 + self._by_field(once.diagonal()[None, :])[0]
-        marginal = count / self._by_field(count[None, :])[0, self.values.field]
+        count[: self.c] += 1.0 + np.bincount(once, minlength=self.c)
+        probability = np.zeros((len(count) + 1, len(count)))
+        probability[-1] = count / np.bincount(of.field, count)[of.field]
         order = np.argsort(-depths(self.parent), kind="stable")
+        own = self._own or EntityCounts(self.c)
         self._tables = Tables(
-            self.values.field, self.parent, order, marginal,
-            joint, self._by_field(joint), 1.0 + self._by_field(once),
-        )  # fmt: skip
-        self._effects.derive(self.values.field)
+            of.members, of.ends, self.parent, order, probability, own.counts, own.strength
+        )
+        fill_probabilities(self._joint, self._told, self._tables)
+        self._effects.derive(of.field)
 
     def state(self) -> Arrays:
         """Return the arrays that ``restore`` needs."""
@@ -343,6 +391,7 @@ class Categories:
             "category_parent": self.parent,
             "category_fitted": np.array([self._n, self._fitted]),
             "category_rows": np.concatenate(self._pending or [np.empty((0, 0))]),
+            **({} if self._own is None else self._own.state("category_")),
         }
 
     def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
@@ -357,9 +406,13 @@ class Categories:
             arrays, _TREE, "category_", s=s, c=c, n=pending
         )
         if pending > 0:
-            width = c + (0 if self.alone else d or 0)
+            width = c + (0 if self.alone else d or 0) + 2 * (self._own is not None)
             expect(rows.shape[1] == width, "pending rows with their categories")
             self._pending = [rows]
+        if self._own is not None:
+            self._own.restore(arrays, "category_", c, s)
+            if pending > 0:
+                self._own.resume(*self._entities(rows))
         self._n, self._fitted = fitted.tolist()
         expect(self._fitted <= self._n and (self.parent < c).all(), "the parents of fields")
         expect((depths(self.parent) < c).all(), "a tree of fields")

@@ -7,6 +7,7 @@ with random effects.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -100,16 +101,7 @@ class Levels:
         cost. Not one of those ``taken`` (r, d).
         """
         gain = np.zeros((c, self.n_fields))
-        for f in range(c):
-            n, _, squares = of = self._moments[:, 1:][:, field == f]
-            records, values = n.sum(axis=0), np.count_nonzero(n >= 1.0, axis=0)
-            within, between = _variances(of)
-            variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                bits = n * np.log((within + between) / variance)
-            bits = np.where(np.isfinite(bits), bits, 0.0).sum(axis=0)
-            cost = np.maximum(values - 1, 0) * np.log(np.maximum(records, 2.0))
-            gain[f] = np.where(values > 1, 0.5 * bits - cost, 0.0)
+        fill_gains(self._moments, field, gain)
         for others in taken:
             gain[others, np.arange(self.n_fields)] *= others == NONE
         before, best = self.parent, gain.argmax(axis=0)
@@ -118,19 +110,12 @@ class Levels:
 
     def units(self, field: IntArray) -> Units:
         """Return the units of each number given the slots of its parent; others change nothing."""
-        of = field[:, None] == self.parent
         count, centre, squares = self._moments[:, ALL]
-        moments = self._moments[:, 1:] * of
-        within, between = _variances(moments)
+        within, between = variances(self._moments, field, self.parent)
         spread = np.sqrt(np.where(self.parent == NONE, squares / np.maximum(count, 1.0), within))
-        # the count of a category that is missing is 0, as that of one never seen
-        n, mean, squares = np.pad(moments, ((0, 0), (0, 1), (0, 0)))
-        share = n * between / np.maximum(n * between + within, TINY)
-        variance = (squares + PRIOR_RECORDS * within) / (n + PRIOR_RECORDS)
-        found = np.sqrt((variance + (1.0 - share) * between) / np.maximum(within, TINY))
-        ratio = np.where(within > 0.0, np.clip(found, LEAST_RATIO, 1.0 / LEAST_RATIO), 1.0)
-        level = centre + share * (mean - centre)
-        return Units(np.stack([level - ratio * centre, ratio], axis=-1), centre, spread)
+        table = np.empty((len(field) + 1, self.n_fields, 2))
+        fill_units(self._moments, field, self.parent, within, between, table)
+        return Units(table, centre, spread)
 
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``restore`` needs."""
@@ -144,15 +129,77 @@ class Levels:
             raise StateError("state: expected the parents of fields")
 
 
-def _variances(moments: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the variances (d,) within and between values with these moments (3, v, d)."""
-    n, mean, squares = moments
-    total = np.maximum(n.sum(axis=0), TINY)
-    within = squares.sum(axis=0) / total
-    centre = (n * mean).sum(axis=0) / total
-    between = (n * (mean - centre) ** 2).sum(axis=0) / total
-    values = np.count_nonzero(n >= 1.0, axis=0)
-    return within, np.maximum(between - within * np.maximum(values - 1, 0) / total, 0.0)
+@kernel
+def variances(moments: Array, field: Array, of: Array) -> Array:
+    """Return the variances (2, d) of numbers within and between the values of a category.
+
+    That is the field ``of`` (d,) for each number; none has no values. Slots are of a ``field``
+    (s,), ``moments`` (3, 1 + s, d) those of all records and of each slot.
+    """
+    result = np.zeros((2, len(of)))
+    for j in range(len(of)):
+        total, centre, within, between, values = 0.0, 0.0, 0.0, 0.0, 0
+        for slot in range(len(field)):
+            if field[slot] == of[j]:
+                n, mean, squares = moments[:, 1 + slot, j]
+                total += n
+                centre += n * mean
+                within += squares
+                values += n >= 1.0
+        total = max(total, TINY)
+        centre /= total
+        within /= total
+        for slot in range(len(field)):
+            if field[slot] == of[j]:
+                n, mean, _ = moments[:, 1 + slot, j]
+                between += n * (mean - centre) ** 2
+        result[0, j] = within
+        result[1, j] = max(between / total - within * max(values - 1, 0) / total, 0.0)
+    return result
+
+
+@kernel
+def fill_gains(moments: Array, field: Array, gain: Array) -> None:
+    """Fill in by how much each category raises the log-likelihood of each number (c, d).
+
+    Less two parameters for each value.
+    """
+    for f in range(gain.shape[0]):
+        within, between = variances(moments, field, np.full(gain.shape[1], f))
+        for j in range(gain.shape[1]):
+            records, values, nats = 0.0, 0, 0.0
+            for slot in range(len(field)):
+                if field[slot] == f:
+                    n, _, squares = moments[:, 1 + slot, j]
+                    records += n
+                    values += n >= 1.0
+                    variance = (squares + PRIOR_RECORDS * within[j]) / (n + PRIOR_RECORDS)
+                    if variance > 0.0:
+                        nats += 0.5 * n * math.log((within[j] + between[j]) / variance)
+            if values > 1:
+                gain[f, j] = nats - (values - 1) * math.log(max(records, 2.0))
+
+
+@kernel
+def fill_units(
+    moments: Array, field: Array, parent: Array, within: Array, between: Array, table: Array
+) -> None:
+    """Fill the ``table`` (s + 1, d, 2) with shift and ratio of each number given each slot.
+
+    ``within`` and ``between`` (d,) are the `variances` of the number's ``parent``.
+    """
+    for slot in range(len(table)):
+        for j in range(len(parent)):
+            n, mean, squares = 0.0, 0.0, 0.0  # a category that is missing, as one never seen
+            if slot < len(field) and field[slot] == parent[j]:
+                n, mean, squares = moments[:, 1 + slot, j]
+            share = n * between[j] / max(n * between[j] + within[j], TINY)
+            variance = (squares + PRIOR_RECORDS * within[j]) / (n + PRIOR_RECORDS)
+            ratio = math.sqrt((variance + (1.0 - share) * between[j]) / max(within[j], TINY))
+            ratio = min(max(ratio, LEAST_RATIO), 1.0 / LEAST_RATIO) if within[j] > 0.0 else 1.0
+            centre = moments[_MEAN, ALL, j]
+            table[slot, j, 0] = centre + share * (mean - centre) - ratio * centre
+            table[slot, j, 1] = ratio
 
 
 @kernel

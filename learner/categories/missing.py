@@ -44,16 +44,14 @@ def likeliest(
     numbers are taken for independent Gaussians, and values that are not `SURE` stay missing.
     """
     k, c = slots.shape
-    each, weight = slots[:, None], np.zeros(k)
-    joint = log_density = np.zeros((k, 1))
-    for f in fields:
+    weight, each = np.zeros(k), of.with_each(slots, fields[0]).reshape(k, -1, c)
+    for f in fields[1:]:
+        joint, _ = _joint(of, each, X, None)
         best = np.argsort(-joint, axis=1, kind="stable")[:, : MOST // len(of.slots_of(f))]
         weight += _log_sum(joint) - _log_sum(np.take_along_axis(joint, best, axis=1))
-        each = np.take_along_axis(each, best[..., None], axis=1).reshape(-1, c)
-        each = of.with_each(each, f).reshape(k, -1, c)
-        joint, log_density = _joint(of, each, X, None)
-    if density is not None:
-        joint, log_density = _joint(of, each, X, density)
+        likely = np.take_along_axis(each, best[..., None], axis=1).reshape(-1, c)
+        each = of.with_each(likely, f).reshape(k, -1, c)
+    joint, log_density = _joint(of, each, X, density)
     first, total = (np.arange(k), joint.argmax(axis=1)), _log_sum(joint)
     filled, weight = each[first], weight + total - log_density[first]
     if density is None:

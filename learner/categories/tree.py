@@ -17,6 +17,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
@@ -32,27 +33,35 @@ SEEN, TWICE = 0.5, 1.5
 """Least counts of what has been seen, and seen more than once: counts fade with a memory."""
 
 
-def gains(joint: FloatArray, field: IntArray, c: int) -> FloatArray:
+@kernel
+def gains(joint: Array, members: Array, ends: Array) -> Array:
     """Return the nats (c, c) by which a dependence of two fields raises the likelihood of the log.
 
     Less what its parameters cost: half of log n each, as many as pairs of values are seen beyond
-    those that independence explains. ``joint`` (s, s) counts the records with both values, of
-    ``field`` (s,).
+    those that independence explains. ``joint`` (s, s) counts the records with both values; those of
+    fields are the ``members`` (s,) between their ``ends`` (c + 1,).
     """
+    c = len(ends) - 1
     result = np.zeros((c, c))
     for f in range(c):
         for g in range(f):
-            pairs = joint[np.ix_(field == f, field == g)]
-            n = pairs.sum()
-            rows, columns = pairs.sum(axis=1), pairs.sum(axis=0)
-            seen = pairs >= SEEN
-            if n < SEEN or not seen.any():
-                continue
-            expected = np.outer(rows, columns) / n
-            likelihood = (pairs[seen] * np.log(pairs[seen] / expected[seen])).sum()
-            values = np.count_nonzero(rows >= SEEN) + np.count_nonzero(columns >= SEEN)
-            free = max(int(np.count_nonzero(seen)) - int(values) + 1, 1)
-            result[f, g] = result[g, f] = likelihood - 0.5 * free * math.log(max(n, 2.0))
+            of, others = members[ends[f] : ends[f + 1]], members[ends[g] : ends[g + 1]]
+            rows, columns = np.zeros(len(of)), np.zeros(len(others))
+            for a in range(len(of)):
+                for b in range(len(others)):
+                    rows[a] += joint[of[a], others[b]]
+                    columns[b] += joint[of[a], others[b]]
+            n, seen, likelihood = rows.sum(), 0, 0.0
+            for a in range(len(of)):
+                for b in range(len(others)):
+                    pairs = joint[of[a], others[b]]
+                    if pairs >= SEEN:
+                        seen += 1
+                        likelihood += pairs * math.log(pairs / (rows[a] * columns[b] / n))
+            values = (rows >= SEEN).sum() + (columns >= SEEN).sum()
+            if seen > 0:
+                free = max(seen - int(values) + 1, 1)
+                result[f, g] = result[g, f] = likelihood - 0.5 * free * math.log(max(n, 2.0))
     return result
 
 
@@ -78,12 +87,15 @@ def add_pairs(slots: Array, joint: Array) -> None:
                     joint[slots[i, f], slots[i, g]] += 1.0
 
 
-def depths(parent: IntArray) -> IntArray:
+@kernel
+def depths(parent: Array) -> Array:
     """Return how many fields are above each (c,); c or more where the parents are no tree."""
-    depth, above = np.zeros(len(parent), np.int64), parent
-    for _ in range(len(parent) + 1):
-        depth += above != NONE
-        above = np.where(above == NONE, NONE, parent[above])
+    depth = np.zeros(len(parent), np.int64)
+    for f in range(len(parent)):
+        above = parent[f]
+        while above != NONE and depth[f] < len(parent):
+            depth[f] += 1
+            above = parent[above]
     return depth
 
 
@@ -92,76 +104,122 @@ class Tables(NamedTuple):
 
     Attributes
     ----------
-    field
-        The field (s,) of each slot.
+    members, ends
+        The slots (s,) in the order of fields, and where these begin and end there (c + 1,).
     parent, order
         The parent (c,) of each field, and the fields (c,), each before its parent.
-    marginal
-        The probability (s,) of each slot.
-    joint
-        The records (s, s) with both slots of a pair.
-    total, room
-        The records of each field that come with a slot (s, c), and what stands for those not seen
-        yet.
+    probability
+        The probability of each slot given one of the field's parent (s + 1, s). In the last row
+        nothing is given.
+    own
+        The records of each entity with each slot (e, s).
+    strength
+        How much the records of an entity count in each field (c,).
     """
 
-    field: IntArray
+    members: IntArray
+    ends: IntArray
     parent: IntArray
     order: IntArray
-    marginal: FloatArray
-    joint: FloatArray
-    total: FloatArray
-    room: FloatArray
+    probability: FloatArray
+    own: NDArray[np.float32]
+    strength: FloatArray
+
+
+def log_shares(terms: FloatArray) -> FloatArray:
+    """Return the logarithms (k, v) of shares in the sum of each row, given those of its terms.
+
+    As scipy's `log_softmax`, which takes three times as long for a few records.
+    """
+    relative = terms - terms.max(axis=1, keepdims=True)
+    return np.asarray(relative - np.log(np.exp(relative).sum(axis=1, keepdims=True)))
 
 
 @kernel
-def log_given(tables: Tables, slot: int, f: int, given: int) -> float:
-    """Return the log-probability of a slot of field ``f`` given that of its parent, if it has one.
+def fill_probabilities(joint: Array, told: Array, tables: Tables) -> None:
+    """Fill in the probabilities given a slot. Those where nothing is given are known.
 
-    That of the slot alone without one.
+    ``joint`` (s, s) counts the records with both slots of a pair. Those of slots that are not told
+    apart are the records of the slots as which they are ``told`` (s + 1,).
     """
-    p = tables.marginal[slot]
-    if given >= 0:
-        room = tables.room[given, f]
-        p = (tables.joint[given, slot] + room * p) / (tables.total[given, f] + room)
-    return math.log(p)
+    members, ends, parents, p = tables.members, tables.ends, tables.parent, tables.probability
+    for f in range(len(parents)):
+        if parents[f] < 0:
+            continue
+        of, above = members[ends[f] : ends[f + 1]], members[ends[parents[f]] : ends[parents[f] + 1]]
+        for given in above:
+            for slot in of:
+                p[told[given], told[slot]] += joint[given, slot]
+        for given in above:
+            seen, room = 0.0, 1.0
+            for slot in of:
+                seen += p[given, slot]
+                room += SEEN <= joint[given, slot] < TWICE
+            for slot in of:
+                p[given, slot] = (p[given, slot] + room * p[-1, slot]) / (seen + room)
 
 
 @kernel
-def share_as_rare(tables: Tables, slot: int, f: int, given: int) -> float:
-    """Return the probability of the values of field ``f`` that are no more frequent than a slot's.
+def records_of(own: Array, entity: int, of: Array) -> float:
+    """Return how many records of an entity have slots ``of`` a field."""
+    records = 0.0
+    for slot in of:
+        records += own[entity, slot]
+    return records
 
-    Given that of its parent as in ``log_given``, whose divisor is the same for all values.
+
+@kernel
+def room_for(own: Array, entity: int, of: Array, strength: float) -> float:
+    """Return what is left to the tree of a field with slots ``of``, 1 / (1 + b N)."""
+    return 1.0 / (1.0 + strength * records_of(own, entity, of)) if strength > 0.0 else 1.0
+
+
+@kernel
+def share(
+    probability: Array, own: Array, entity: int, slot: int, strength: float, room: float
+) -> float:
+    """Return the probability of a slot given its parent and the entity.
+
+    ``probability`` (s,) is that of the tree, ``room`` as `room_for` returns it; without
+    ``strength``, the entity need not be known.
     """
-    row, counted, room, total = 0, 0.0, 1.0, 1.0
-    if given >= 0:
-        row, counted, room = given, 1.0, tables.room[given, f]
-        total = tables.total[given, f] + room
-    joint, marginal, share = tables.joint[row], tables.marginal, 0.0
-    most = ALIKE * (counted * joint[slot] + room * marginal[slot])
-    for other in range(len(marginal)):
-        weight = counted * joint[other] + room * marginal[other]
-        if tables.field[other] == f and weight <= most:
-            share += weight
-    return share / total
+    if strength > 0.0:
+        p: float = (probability[slot] + strength * own[entity, slot]) * room
+        return p
+    return float(probability[slot])
+
+
+@kernel
+def share_as_rare(
+    probability: Array, own: Array, entity: int, of: Array, slot: int, strength: float
+) -> float:
+    """Return the probability of all slots ``of`` a field that are no more frequent than one."""
+    room, rare = room_for(own, entity, of, strength), 0.0
+    most = ALIKE * share(probability, own, entity, slot, strength, room)
+    for other in of:
+        p = share(probability, own, entity, other, strength, room)
+        if p <= most:
+            rare += p
+    return rare
 
 
 @kernel
 def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
     """Fill ``result`` (m,) with how likely it is that a record has a category as rare as its own.
 
-    That is the logarithm of that probability for the rarest of its observed categories (m, c), each
-    given that of its parent.
+    That is the logarithm of that probability for the rarest of its observed categories, each given
+    that of its parent and the entity; slots (m, c + 1) are of the categories and the entity.
     """
+    members, ends, parents, _, probability, own, strength = tables
     for i in range(slots.shape[0]):
-        rarest, observed = 1.0, 0
-        for f in range(slots.shape[1]):
+        rarest, observed, entity = 1.0, 0, slots[i, len(parents)]
+        for f in range(len(parents)):
             if slots[i, f] < 0:
                 continue
-            parent = tables.parent[f]
-            given = slots[i, parent] if parent >= 0 else -1
-            rarest = min(rarest, share_as_rare(tables, slots[i, f], f, given))
-            observed += 1
+            given = slots[i, parents[f]] if parents[f] >= 0 else -1
+            of, b = members[ends[f] : ends[f + 1]], strength[f] if entity >= 0 else 0.0
+            as_rare = share_as_rare(probability[given], own, entity, of, slots[i, f], b)
+            rarest, observed = min(rarest, as_rare), observed + 1
         result[i] = 0.0  # the rarest of so many, as if they were independent
         if rarest < 1.0:
             result[i] = math.log(-math.expm1(observed * math.log1p(-rarest)))
@@ -171,18 +229,22 @@ def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
 def fill_log_probability(slots: Array, tables: Tables, result: Array) -> None:
     """Fill ``result`` (m, c) with logarithms that add up to those of the records' probabilities.
 
-    Of each category given that of its parent; missing ones, slots below 0, are marginalised.
+    Of each category given that of its parent and the entity; missing ones, slots below 0, are
+    marginalised. Slots (m, c + 1) are of the categories and the entity.
     """
-    m, c = slots.shape
-    messages = np.empty(len(tables.field))
-    for i in range(m):
-        if np.min(slots[i]) < 0:
+    members, ends, parents, _, probability, own, strength = tables
+    messages, c = np.empty(probability.shape[1]), len(parents)
+    for i in range(slots.shape[0]):
+        if np.min(slots[i, :c]) < 0:
             fill_marginalised(slots[i], tables, messages, result[i])
             continue
+        entity = slots[i, c]
         for f in range(c):
-            parent = tables.parent[f]
-            given = slots[i, parent] if parent >= 0 else -1
-            result[i, f] = log_given(tables, slots[i, f], f, given)
+            given = slots[i, parents[f]] if parents[f] >= 0 else -1
+            of, b = members[ends[f] : ends[f + 1]], strength[f] if entity >= 0 else 0.0
+            room = room_for(own, entity, of, b)
+            p = share(probability[given], own, entity, slots[i, f], b, room)
+            result[i, f] = math.log(p)
 
 
 @kernel
@@ -191,35 +253,48 @@ def fill_marginalised(slots: Array, tables: Tables, messages: Array, result: Arr
 
     ``messages`` (s,) is scratch: what is observed below each value of a missing category.
     """
+    members, ends, parents, order, probability, own, strength = tables
     messages[:] = 0.0
     result[:] = 0.0
+    entity = slots[len(parents)]
     is_known = slots >= 0  # or something below it is
-    for f in tables.order:
+    for f in order:
         if not is_known[f]:
             continue
-        parent = tables.parent[f]
+        parent, every = parents[f], members[ends[f] : ends[f + 1]]
+        b = strength[f] if entity >= 0 else 0.0
+        room, of = room_for(own, entity, every, b), slots[f : f + 1] if slots[f] >= 0 else every
         if parent < 0 or slots[parent] >= 0:
             given = slots[parent] if parent >= 0 else -1
-            result[f] = log_below(slots, tables, messages, f, given)
+            result[f] = log_below(probability[given], own, entity, of, b, room, messages)
             continue
         is_known[parent] = True
-        for given in range(len(messages)):
-            if tables.field[given] == parent:
-                messages[given] += log_below(slots, tables, messages, f, given)
+        for given in members[ends[parent] : ends[parent + 1]]:
+            below = log_below(probability[given], own, entity, of, b, room, messages)
+            messages[given] += below
 
 
 @kernel
-def log_below(slots: Array, tables: Tables, messages: Array, f: int, given: int) -> float:
-    """Return the log-probability of what is observed of a field and below it, given its parent."""
-    if slots[f] >= 0:
-        return log_given(tables, slots[f], f, given)
-    top, total = -np.inf, 0.0
-    for slot in range(len(messages)):
-        if tables.field[slot] == f:
-            term = log_given(tables, slot, f, given) + messages[slot]
-            if term > top:
-                total = total * math.exp(top - term) + 1.0
-                top = term
-            else:
-                total += math.exp(term - top)
-    return top + math.log(total)
+def log_below(
+    probability: Array,
+    own: Array,
+    entity: int,
+    of: Array,
+    strength: float,
+    room: float,
+    messages: Array,
+) -> float:
+    """Return the log-probability of some slots ``of`` a field, and of what is observed below them.
+
+    ``messages`` (s,) have what is observed below each; the others are as for `share`.
+    """
+    top, terms = -np.inf, 0.0
+    for slot in of:
+        p = share(probability, own, entity, slot, strength, room)
+        term = math.log(p) + messages[slot]
+        if term > top:
+            terms = terms * math.exp(top - term) + 1.0
+            top = term
+        else:
+            terms += math.exp(term - top)
+    return top + math.log(terms)

@@ -39,9 +39,9 @@ class Values:
         The value of each slot (s,), NaN for a rest.
     field
         The field of each slot (s,).
-    order, ends
-        The slots (s,) in the order of fields and values, each field's rest last, and where fields
-        begin and end in this order (c + 1,).
+    members, order, ends
+        The slots (s,) in the order of fields, each field's rest first; in the order of fields and
+        values, each field's rest last; and where fields begin and end in both (c + 1,).
     """
 
     def __init__(self, c: int) -> None:
@@ -82,8 +82,7 @@ class Values:
         fields = np.flatnonzero((slots == np.arange(codes.shape[1])).any(axis=0)).tolist()
         for f in fields:
             found, number = np.unique(codes[slots[:, f] == f, f], return_counts=True)
-            for code, count in zip(found, number, strict=True):
-                taken += self._give_slot(f, code, count)
+            taken += self._give_slots(f, found, number)
         if fields:
             self._index()
             slots = self.slots(codes)
@@ -93,21 +92,23 @@ class Values:
         """Reduce all counts to a share of themselves."""
         self._sketch *= share
 
-    def _give_slot(self, f: int, code: float, count: int) -> list[int]:
-        """Give a slot of field ``f`` to a new value; return it if another value had it."""
-        held = np.flatnonzero((self.field == f) & ~np.isnan(self.codes))
-        if len(held) < self.most:
-            self.codes = np.append(self.codes, code)
-            self.field = np.append(self.field, f)
-            self._sketch = np.append(self._sketch, float(count))
-            return []
-        slot = int(held[self._sketch[held].argmin()])
-        self.codes[slot] = code
-        self._sketch[slot] += count
-        return [slot]
+    def _give_slots(self, f: int, codes: FloatArray, counts: IntArray) -> list[int]:
+        """Give slots of field ``f`` to new values; return those that other values had."""
+        n = min(self.most + 1 - int(np.count_nonzero(self.field == f)), len(codes))
+        self.codes = np.append(self.codes, codes[:n])
+        self.field = np.append(self.field, np.full(n, f))
+        self._sketch = np.append(self._sketch, counts[:n])
+        held, taken = np.flatnonzero(self.field == f)[1:], []  # without the rest
+        for code, count in zip(codes[n:], counts[n:], strict=True):
+            slot = int(held[self._sketch[held].argmin()])
+            self.codes[slot] = code
+            self._sketch[slot] += count
+            taken.append(slot)
+        return taken
 
     def _index(self) -> None:
         """Sort the values of each field, its rest last, so that they are found."""
+        self.members = np.argsort(self.field, kind="stable")
         self.order = np.lexsort([self.codes, self.field])
         self.ends = np.append(0, np.cumsum(np.bincount(self.field)))
 

@@ -214,7 +214,7 @@ class EntityDensity(LayeredDensity[Entities]):
         self, learner: OSLRAU, entities: Entities, rows: FloatArray, keys: Sequence[Key]
     ) -> None:
         began, evaluation = entities.has_begun, None
-        own = entities.take(rows, keys).rows
+        own = entities.take(rows, keys, *entities.roster.take(keys)).rows
         if not began:
             own = entities.begin(rows)
         else:

@@ -85,12 +85,12 @@ class Entities(Stored):
         """Whether rows have units: from the first learning boundary on."""
         return self._reference.size > 0
 
-    def take(self, rows: FloatArray, keys: Sequence[Key]) -> InUnits:
+    def take(self, rows: FloatArray, keys: Sequence[Key], slots: IntArray, fresh: Mask) -> InUnits:
         """Return the next rows (m, d) in units of their entities, and add them to these.
 
-        Until the first learning boundary rows are as they are.
+        ``slots`` and ``fresh`` (m,) are those of the roster for their ``keys``. Until the first
+        learning boundary rows are as they are.
         """
-        slots, fresh = self.roster.take(keys)
         self._back.clear()
         if not self.has_begun:
             self._slots = np.concatenate([self._slots, slots])

@@ -158,7 +158,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             alarm_rate,
             learning,
             Transforms(transforms or {}),
-            Categories(n_categories) if n_categories else None,
+            Categories(n_categories, by_entity=max_entities is not None) if n_categories else None,
             None if max_entities is None else Entities(max_entities, max_former_entities),
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
@@ -237,12 +237,13 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         state, categorical, own = self._state, None, None
         spread = numbers = learned = state.transforms.spread(rows, state.n_records)
         beside = np.zeros((len(rows), 2))
+        entities = None if state.entities is None else state.entities.roster.take(keys)
         if state.categories is not None:
-            categorical = state.categories.take(spread, state.density_of_numbers())
+            categorical = state.categories.take(spread, state.density_of_numbers(), entities)
             numbers, learned = state.numbers(spread), categorical.rows
             beside = categorical.of_categories
-        if state.entities is not None:
-            own = state.entities.take(learned, keys)
+        if state.entities is not None and entities is not None:
+            own = state.entities.take(learned, keys, *entities)
             learned = own.rows
         seasonal = state.less_season(learned, times, beside)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)

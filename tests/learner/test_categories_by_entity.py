@@ -1,0 +1,120 @@
+"""Categories of entities: what is usual for one of them alone."""
+
+import numpy as np
+import pytest
+
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.categories import by_entity
+from faust_oslrau.learner.categories.layer import Categories
+from faust_oslrau.learner.entities.roster import Roster
+
+MODE, CODE = 3.0, 5.0
+
+
+def devices(n=4000, k=40, seed=0, differ=True):
+    """Rows of a number, a mode and a region, with their devices, which differ by their modes."""
+    rng = np.random.default_rng(seed)
+    device, home = rng.integers(k, size=n), rng.integers(4, size=k)
+    mode = home[device] if differ else rng.integers(4, size=n)
+    rows = np.column_stack([rng.normal(size=n), mode, rng.integers(3, size=n)])
+    return rows, device, home
+
+
+def scored(rows, device, limit=1000):
+    scorer = StreamScorer(OSLRAU(), n_categories=2, max_entities=limit)
+    return scorer, scorer.process(rows, entity=[str(each) for each in device])
+
+
+def learned(rows, device, batch=100, limit=1000):
+    """Layers that have learned batches, with and without entities, and the roster of these."""
+    own, pooled, roster = Categories(2, by_entity=True), Categories(2), Roster(limit)
+    for start in range(0, len(rows), batch):
+        some = slice(start, start + batch)
+        own.take(rows[some], None, roster.take([str(d).encode() for d in device[some]]))
+        pooled.take(rows[some])
+        for layer in (own, pooled):
+            layer.end_batch(None, learning=True)
+    return own, pooled, roster
+
+
+def test_a_value_is_as_likely_as_its_share_in_own_records_and_what_the_tree_says():
+    rows, device, _ = devices()
+    own, pooled, roster = learned(rows, device)
+    b = own._own.strength[0]
+    assert b > 0.0 and own._own.strength[1] == 0.0
+    for each in (0, 7):
+        mine = rows[device == each, 1]
+        for mode in range(4):
+            row = np.array([[0.0, mode, np.nan]])
+            p = np.exp(pooled.average(row).log_probability[0])
+            found = own.average(row, None, np.array([roster.find(str(each).encode())]))
+            expected = (p + b * np.count_nonzero(mine == mode)) / (1.0 + b * len(mine))
+            assert np.exp(found.log_probability[0]) == pytest.approx(expected)
+
+
+def test_probabilities_of_all_pairs_of_values_add_up_to_one():
+    own, _, roster = learned(*devices()[:2])
+    slots = own.with_each(np.full((1, 3), roster.find(b"3")), 0)
+    pairs = own.with_each(slots, 1)
+    assert np.exp(own.log_probability(pairs).sum(axis=1)).sum() == pytest.approx(1.0)
+    slots[:, 1] = -1  # summed over the regions
+    assert np.exp(own.log_probability(slots).sum(axis=1)).sum() == pytest.approx(1.0)
+
+
+def test_entities_that_are_alike_are_as_all_together():
+    rows, device, _ = devices(differ=False)
+    own, pooled, roster = learned(rows, device)
+    np.testing.assert_array_equal(own._own.strength, 0.0)
+    entities, _ = roster.take([str(d).encode() for d in device])
+    found = own.average(rows, None, entities).of_categories
+    np.testing.assert_array_equal(found, pooled.average(rows).of_categories)
+
+
+def test_a_device_in_the_mode_of_others_is_unusual_and_its_own_mode_expected():
+    rows, device, home = devices(6000)
+    at = np.arange(3000, 6000, 500)
+    rows[at, 1] = (home[device[at]] + 1) % 4
+    _, block = scored(rows, device)
+    assert (block.p_value[at] <= 0.02).all() and np.median(block.p_value[at]) <= 0.001
+    alone = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    assert (alone.p_value[at] > 0.05).all()
+    rest = np.delete(block.p_value, at)[240:]
+    assert np.mean(rest <= 0.01) < 0.015
+    for row in np.flatnonzero(np.isin(np.flatnonzero(block.is_anomaly), at)):
+        where = np.flatnonzero(block.is_anomaly)[row]
+        assert block.blame.order[row, 0] == 1
+        assert block.blame.expected[row, 1] == home[device[where]]
+
+
+def test_an_entity_that_takes_the_place_of_another_begins_anew():
+    rows = np.column_stack([np.zeros(400), np.repeat([0.0, 1.0], 200), np.zeros(400)])
+    own, _, roster = learned(rows, np.repeat([0, 1], 200), limit=1)
+    assert roster.find(b"0") is None
+    mine = own._own.counts[roster.find(b"1")]
+    assert mine.sum() == 400.0  # of both categories
+    odd = np.exp(own.log_probability(own.with_each(np.zeros((1, 3), np.int64), 0)))[:, 0]
+    assert odd.argmax() == own.slots_of(0).tolist().index(
+        np.flatnonzero(own.values.codes == 1.0)[0]
+    )
+
+
+def test_counts_are_bounded(monkeypatch):
+    monkeypatch.setattr(by_entity, "MOST_COUNTS", 100)
+    rows, device, _ = devices()
+    own, pooled, _ = learned(rows, device)
+    assert own._own.counts.size <= 100
+    beyond = own._own.take(np.array([len(own._own.counts)]), np.zeros(1, bool))
+    found = own.average(rows[-1:], None, beyond).log_probability
+    np.testing.assert_array_equal(found, pooled.average(rows[-1:]).log_probability)
+
+
+@pytest.mark.parametrize("limit", [3, 1000])
+def test_scores_do_not_depend_on_how_the_stream_is_cut(limit):
+    rows, device, _ = devices(1200, k=8)
+    whole = scored(rows, device, limit)[1]
+    scorer, parts = scored(rows[:0], device[:0], limit)[0], []
+    for start in range(0, 1200, 37):
+        some = slice(start, start + 37)
+        parts.append(scorer.process(rows[some], entity=[str(d) for d in device[some]]).p_value)
+        scorer = StreamScorer.from_bytes(scorer.to_bytes())
+    np.testing.assert_array_equal(np.concatenate(parts), whole.p_value)
