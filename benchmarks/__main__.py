@@ -27,6 +27,7 @@ from . import (
     forecasts,
     formats,
     goals,
+    habits,
     incidents,
     large,
     metrics,
@@ -97,6 +98,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "silence": silence.run,
     "upkeep": upkeep.run,
     "readout": readout.run,
+    "habits": habits.run,
     "relevance": relevance.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
