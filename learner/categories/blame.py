@@ -105,5 +105,5 @@ def _compare(
         unlikely[:, f] = (alone.max(axis=1) - alone[row, at] > LEAST) & (slots[:, f] != MISSING)
         likely = log_p[:, 1:].argmax(axis=1) + 1 if len(of) > 1 else np.zeros(len(slots), np.int64)
         nats[:, f], usual[:, f] = -log_p[row, at], -log_p[row, likely]
-        expected[:, f] = categories.values.codes[of[likely]]
+        expected[:, f] = categories.counts.values.codes[of[likely]]
     return unlikely, nats, usual, expected

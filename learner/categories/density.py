@@ -122,7 +122,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
         for f in range(self.n_categories):
             known = np.flatnonzero(own.slots[:, f] >= 0)
             _, log_p = self._given_others(rows[known], f)
-            at = np.searchsorted(categories.slots_of(f), own.slots[known, f])
+            at = np.searchsorted(categories.counts.slots_of(f), own.slots[known, f])
             found[known, f] = -log_p[np.arange(len(known)), at]
         return np.column_stack([numbers, found])
 
@@ -186,7 +186,8 @@ class CategoricalDensity(LayeredDensity[Categories]):
         That is given the other fields of each row (k, d).
         """
         of = self._known()[1]
-        values = np.where(np.isnan(of.values.codes), REST, of.values.codes)[of.slots_of(f)]
+        codes = of.counts.values.codes[of.counts.slots_of(f)]
+        values = np.where(np.isnan(codes), REST, codes)
         log_p = np.empty((len(rows), len(values)))
         for v, value in enumerate(values.tolist()):
             held = rows.copy()

@@ -17,34 +17,18 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import InUnits
-from faust_oslrau.learner.state_schema import Entry, counts, expect, read
+from faust_oslrau.learner.state_schema import Entry, expect, read
 from faust_oslrau.learner.vector.blocks import row_sums
 
-from .by_entity import EntityCounts
+from .counts import CategoryCounts
 from .effects import Effects
 from .levels import TINY
 from .missing import MOST, VALUES_AT_ONCE, LogDensity, likeliest
-from .tree import (
-    NONE,
-    SEEN,
-    TWICE,
-    Tables,
-    add_pairs,
-    depths,
-    fill_log_probability,
-    fill_log_rarity,
-    fill_probabilities,
-    gains,
-    log_shares,
-    parents,
-)
-from .values import MISSING, MOST_SLOTS, Values
+from .tree import NONE, log_shares
+from .values import MISSING
 
 MOST_FIELDS = 128
 """Most columns that are categories."""
-
-REFIT = 4096
-"""Most records between two choices of parents; less while the stream is young."""
 
 LARGEST_DEVIATION = 1e3
 """Deviations from a level beyond which a number says no more of its category."""
@@ -85,12 +69,7 @@ class CategoricalRows(NamedTuple):
         return self.of_categories[:, 0]
 
 
-_TREE = {
-    "joint": Entry(("s", "s"), 0.0),
-    "parent": Entry(("c",), NONE, MOST_SLOTS, "<i8"),
-    "fitted": counts(2),
-    "rows": Entry(("n", "w"), nan=True),
-}
+_ROWS = {"rows": Entry(("n", "w"), nan=True)}
 
 
 class Categories:
@@ -108,31 +87,23 @@ class Categories:
 
     Attributes
     ----------
-    values
-        The values that are told apart.
-    parent
-        The field (c,) that tells most of each category, `NONE` for none.
+    counts
+        How often values and pairs of them came: the probabilities of categories.
     alone
         Whether rows have no other columns, d = 0; their numbers are then one that is missing.
     """
 
     def __init__(self, c: int, *, by_entity: bool = False) -> None:
         require(0 < c <= MOST_FIELDS, "n_categories", c, f"from 1 to {MOST_FIELDS}")
-        self.values = Values(c)
-        self.parent = np.full(c, NONE)
+        self.counts = CategoryCounts(c, by_entity=by_entity)
         self.alone = False
-        self._own = EntityCounts(c) if by_entity else None
-        self._joint = np.zeros((c, c))
-        self._effects = Effects(self.values.field, 0)
-        self._n, self._fitted = 0, 0
+        self._effects = Effects(self.counts.values.field, 0)
         self._pending: list[FloatArray] = []
-        self._told = np.full(1, MISSING)
-        self._derive()
 
     @property
     def c(self) -> int:
         """Number of the columns that are categories."""
-        return len(self.parent)
+        return len(self.counts.parent)
 
     def take(
         self,
@@ -147,11 +118,12 @@ class Categories:
         ``entities`` are their slots (m,), and which are new there, if they are known.
         """
         self.alone = rows.shape[1] == self.c
-        if self._own is None or entities is None:
+        own = self.counts.own
+        if own is None or entities is None:
             self._pending.append(rows)
             return self.average(rows, density)
         self._pending.append(np.column_stack([rows, *entities]))
-        return self.average(rows, density, self._own.take(*entities))
+        return self.average(rows, density, own.take(*entities))
 
     def average(
         self,
@@ -160,18 +132,18 @@ class Categories:
         entities: IntArray | None = None,
     ) -> CategoricalRows:
         """Return rows (m, d + c) as ``take`` would return them now, of some ``entities`` (m,)."""
-        X, slots = self.numbers(rows), self._told[self.values.slots(self._codes(rows))]
+        X, slots = self.numbers(rows), self.counts.slots(self._codes(rows))
         known = np.full(len(rows), MISSING) if entities is None else entities
         slots = np.column_stack([slots, known])
         if self._effects.n_fields != X.shape[1]:
-            self._effects = Effects(self.values.field, X.shape[1])
+            self._effects = Effects(self.counts.values.field, X.shape[1])
         # rounding may bring a probability above 1
-        log_probability = np.minimum(row_sums(self.log_probability(slots)), 0.0)
+        log_probability = np.minimum(row_sums(self.counts.log_probability(slots)), 0.0)
         filled = slots
         if (slots[:, : self.c] == MISSING).any():
             filled, log_probability = self._filled(X, slots, log_probability, density)
         own = self.in_units(X, filled)
-        of_categories = np.column_stack([log_probability, self._log_rarity(slots)])
+        of_categories = np.column_stack([log_probability, self.counts.log_rarity(slots)])
         return CategoricalRows(own.rows, of_categories, own.log_jacobian, own.units, slots)
 
     def in_units(self, X: FloatArray, slots: IntArray) -> InUnits:
@@ -209,7 +181,7 @@ class Categories:
     def codes(self) -> FloatArray:
         """Return the values that are told apart, and those of rows that wait to be learned."""
         pending = [self._codes(self._without_entities(rows)).ravel() for rows in self._pending]
-        return np.concatenate([self.values.codes, *pending])
+        return np.concatenate([self.counts.values.codes, *pending])
 
     def numbers(self, rows: FloatArray) -> FloatArray:
         """Return the columns (m, d) of rows (m, d + c) that are numbers; a missing one for none."""
@@ -219,25 +191,12 @@ class Categories:
     @property
     def has_begun(self) -> bool:
         """Whether any record was learned."""
-        return self._n > 0
+        return self.counts.n > 0
 
     def parents(self) -> list[list[int]]:
         """Return the categories that each number, then each category, depends on."""
-        every = [*self._effects.parents.T, *self.parent[:, None]]
+        every = [*self._effects.parents.T, *self.counts.parent[:, None]]
         return [of[of != NONE].tolist() for of in every]
-
-    def log_probability(self, slots: IntArray) -> FloatArray:
-        """Return the log-probability of the categories, (m, c) numbers that add up to it."""
-        result = np.zeros((len(slots), self.c))
-        if self._n > 0:
-            fill_log_probability(slots, self._tables, result)
-        return result
-
-    def _log_rarity(self, slots: IntArray) -> FloatArray:
-        result = np.zeros(len(slots))
-        if self._n > 0:
-            fill_log_rarity(slots, self._tables, result)
-        return result
 
     def given_others(
         self, slots: IntArray, X: FloatArray
@@ -246,10 +205,11 @@ class Categories:
 
         Given the other slots (k, c), and given the numbers (k, d) as well, as `gaussian`.
         """
-        each = [self.slots_of(f) for f in range(self.c)]
-        rows = np.concatenate([self.with_each(slots, f) for f in range(self.c)])
+        counts, fields = self.counts, range(self.c)
+        each = [counts.slots_of(f) for f in fields]
+        rows = np.concatenate([counts.with_each(slots, f) for f in fields])
         numbers = np.concatenate([np.repeat(X, len(of), axis=0) for of in each])
-        terms = np.stack([row_sums(self.log_probability(rows)), self.gaussian(rows, numbers)])
+        terms = np.stack([row_sums(counts.log_probability(rows)), self.gaussian(rows, numbers)])
         ends = len(slots) * np.cumsum([len(of) for of in each])
         for of, pair in zip(each, np.split(terms, ends[:-1], axis=1), strict=True):
             joint, log_density = pair.reshape(2, -1, len(of))
@@ -268,18 +228,6 @@ class Categories:
         z = np.clip(z, -LARGEST_DEVIATION, LARGEST_DEVIATION)
         return row_sums(np.nan_to_num(-0.5 * z * z - np.log(deviation)))
 
-    def with_each(self, slots: IntArray, f: int) -> IntArray:
-        """Return slots (k, c) with each value of a field (k * v, c)."""
-        of = self.slots_of(f)
-        rows = np.repeat(slots, len(of), axis=0)
-        rows[:, f] = np.tile(of, len(slots))
-        return rows
-
-    def slots_of(self, f: int) -> IntArray:
-        """Return the slots of a field's values that are told apart, its rest first."""
-        own = self._told[:-1] == np.arange(len(self.values.field))
-        return np.flatnonzero(own & (self.values.field == f))
-
     @property
     def has_pending(self) -> bool:
         """Whether rows wait to be learned; those that are learned anew were before."""
@@ -291,107 +239,47 @@ class Categories:
         With a ``memory``, forget older ones.
         """
         pending, self._pending = np.concatenate(self._pending), []
-        rows = self._without_entities(pending)
-        slots = np.full((len(rows), self.c), MISSING)
-        if self._own is not None and learning:
-            known = self._told[self.values.slots(self._codes(rows))]
-            self._own.choose(known, *self._entities(pending), self._tables)
+        rows, own = self._without_entities(pending), self.counts.own
+        entities = None if own is None else self._entities(pending)
         if learning:
-            slots = self._learn(rows, memory)
-        if self._own is not None:
-            self._own.count(slots, *self._entities(pending))
+            self._learn(rows, memory, entities)
+        elif own is not None and entities is not None:
+            own.count(np.full((len(rows), self.c), MISSING), *entities)
         return rows
 
     def _without_entities(self, pending: FloatArray) -> FloatArray:
         """Return the columns (m, d + c) of rows that wait to be learned."""
-        return pending if self._own is None else pending[:, :-2]
+        return pending if self.counts.own is None else pending[:, :-2]
 
     def _entities(self, pending: FloatArray) -> tuple[IntArray, Mask]:
         """Return the slots (m,) of the entities of such rows, and which are new there."""
         return pending[:, -2].astype(np.int64), pending[:, -1] > 0.0
 
-    def _learn(self, rows: FloatArray, memory: float | None) -> IntArray:
-        """Learn rows (m, d + c); return the slots (m, c) of their categories."""
-        X, codes = self.numbers(rows), self._codes(rows)
-        if memory is not None:
-            self._forget(memory / (memory + len(rows)))
-        slots, taken = self.values.learn(codes)
-        self._make_room(taken)
-        self._effects.learn(X, slots, taken, settled=self._n > SETTLED)
-        add_pairs(slots, self._joint)
-        self._n += len(rows)
-        if self._n - self._fitted >= min(self._fitted // 4, REFIT):
-            self._choose_parents()
-        self._derive()
-        return self._told[slots]
+    def _learn(
+        self, rows: FloatArray, memory: float | None, entities: tuple[IntArray, Mask] | None
+    ) -> None:
+        counts, effects = self.counts, self._effects
+        share = 1.0 if memory is None else memory / (memory + len(rows))
+        settled = counts.n > SETTLED
+        slots, taken = counts.learn(self._codes(rows), share, entities)
+        if share < 1.0:
+            effects.forget(share)
+        effects.make_room(len(counts.values.field), taken)
+        effects.learn(self.numbers(rows), slots, taken, settled=settled)
+        if counts.fitted == counts.n:
+            effects.choose_parents(counts.values.field, self.c)
+        effects.derive(counts.values.field)
 
     def _codes(self, rows: FloatArray) -> FloatArray:
         """Return the columns (m, c) that are categories."""
         return np.ascontiguousarray(rows[:, rows.shape[1] - self.c :])
 
-    def _forget(self, share: float) -> None:
-        self._joint *= share
-        self.values.forget(share)
-        self._effects.forget(share)
-        if self._own is not None:
-            self._own.forget(share)
-
-    def _make_room(self, taken: IntArray) -> None:
-        """Make room for new slots; what was known of those ``taken`` becomes that of the rests."""
-        more = len(self.values.field) - len(self._joint)
-        if more > 0:
-            self._joint = np.pad(self._joint, ((0, more), (0, more)))
-        self._add_to_rests(np.unique(taken))
-        self._effects.make_room(len(self._joint), taken)
-        if self._own is not None:
-            self._own.make_room(len(self._joint))
-            self._own.merge(np.unique(taken), self.values.field[np.unique(taken)])
-
-    def _add_to_rests(self, slots: IntArray) -> None:
-        """Let the records of some slots be those of the rests of their fields."""
-        joint = self._joint
-        for slot in slots.tolist():
-            rest = self.values.field[slot]
-            joint[rest] += joint[slot]
-            joint[:, rest] += joint[:, slot]
-            joint[slot] = joint[:, slot] = 0.0
-
-    def _choose_parents(self) -> None:
-        self._fitted = self._n
-        self.parent = parents(gains(self._joint, self.values.members, self.values.ends))
-        self._effects.choose_parents(self.values.field, self.c)
-
-    def _derive(self) -> None:
-        """Derive from the counts what probabilities and units are made of."""
-        of, records = self.values, self._joint.diagonal()
-        once = of.field[(records >= SEEN) & (records < TWICE)]
-        before, self._told = self._told, of.told_apart(records)
-        if self._own is not None:
-            no_longer = np.flatnonzero(before[:-1] != self._told[: len(before) - 1])
-            self._own.merge(no_longer, of.field[no_longer])
-        count = np.asarray(np.bincount(self._told[:-1], records, len(records)), np.float64)
-        # the rests, with what was not seen yet
-        count[: self.c] += 1.0 + np.bincount(once, minlength=self.c)
-        probability = np.zeros((len(count) + 1, len(count)))
-        probability[-1] = count / np.bincount(of.field, count)[of.field]
-        order = np.argsort(-depths(self.parent), kind="stable")
-        own = self._own or EntityCounts(self.c)
-        self._tables = Tables(
-            of.members, of.ends, self.parent, order, probability, own.counts, own.strength
-        )
-        fill_probabilities(self._joint, self._told, self._tables)
-        self._effects.derive(of.field)
-
     def state(self) -> Arrays:
         """Return the arrays that ``restore`` needs."""
         return {
-            **self.values.state("category_"),
+            **self.counts.state("category_"),
             **self._effects.state(),
-            "category_joint": self._joint,
-            "category_parent": self.parent,
-            "category_fitted": np.array([self._n, self._fitted]),
             "category_rows": np.concatenate(self._pending or [np.empty((0, 0))]),
-            **({} if self._own is None else self._own.state("category_")),
         }
 
     def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
@@ -399,29 +287,16 @@ class Categories:
 
         StateError if it cannot be one.
         """
-        c = self.c
-        self.values.restore(arrays, "category_")
-        s = len(self.values.field)
-        self._joint, self.parent, fitted, rows = read(
-            arrays, _TREE, "category_", s=s, c=c, n=pending
-        )
+        c, own = self.c, self.counts.own
+        self.counts.restore(arrays, "category_")
+        (rows,) = read(arrays, _ROWS, "category_", n=pending)
         if pending > 0:
-            width = c + (0 if self.alone else d or 0) + 2 * (self._own is not None)
+            width = c + (0 if self.alone else d or 0) + 2 * (own is not None)
             expect(rows.shape[1] == width, "pending rows with their categories")
             self._pending = [rows]
-        if self._own is not None:
-            self._own.restore(arrays, "category_", c, s)
-            if pending > 0:
-                self._own.resume(*self._entities(rows))
-        self._n, self._fitted = fitted.tolist()
-        expect(self._fitted <= self._n and (self.parent < c).all(), "the parents of fields")
-        expect((depths(self.parent) < c).all(), "a tree of fields")
-        of, count = self.values.field, self._joint.diagonal()
-        expect(s == c or count[c:].sum() > 0.0, "values that have come")
-        others = self._joint[(of[:, None] == of) & ~np.eye(s, dtype=np.bool_)]
-        expect((others == 0.0).all(), "one value of each field in a record")
-        expect((self._joint == self._joint.T).all(), "pairs of categories to be counted once")
+            if own is not None:
+                own.resume(*self._entities(rows))
+        field = self.counts.values.field
         has_begun = arrays.get("effect_0_parents", np.empty(0)).size > 0
-        self._effects = Effects(of, d or 0 if has_begun else 0)
-        self._effects.restore(arrays, of, c)
-        self._derive()
+        self._effects = Effects(field, d or 0 if has_begun else 0)
+        self._effects.restore(arrays, field, c)

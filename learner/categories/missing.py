@@ -44,20 +44,20 @@ def likeliest(
     numbers are taken for independent Gaussians, and values that are not `SURE` stay missing.
     """
     k, c = slots.shape
-    weight, each = np.zeros(k), of.with_each(slots, fields[0]).reshape(k, -1, c)
+    weight, each = np.zeros(k), of.counts.with_each(slots, fields[0]).reshape(k, -1, c)
     for f in fields[1:]:
         joint, _ = _joint(of, each, X, None)
-        best = np.argsort(-joint, axis=1, kind="stable")[:, : MOST // len(of.slots_of(f))]
+        best = np.argsort(-joint, axis=1, kind="stable")[:, : MOST // len(of.counts.slots_of(f))]
         weight += _log_sum(joint) - _log_sum(np.take_along_axis(joint, best, axis=1))
         likely = np.take_along_axis(each, best[..., None], axis=1).reshape(-1, c)
-        each = of.with_each(likely, f).reshape(k, -1, c)
+        each = of.counts.with_each(likely, f).reshape(k, -1, c)
     joint, log_density = _joint(of, each, X, density)
     first, total = (np.arange(k), joint.argmax(axis=1)), _log_sum(joint)
     filled, weight = each[first], weight + total - log_density[first]
     if density is None:
         unsure = joint[first] - total < SURE
         filled[unsure] = slots[unsure]
-        weight[unsure] = row_sums(of.log_probability(slots[unsure]))
+        weight[unsure] = row_sums(of.counts.log_probability(slots[unsure]))
         weight = np.minimum(weight, 0.0)  # as what is kept with rows, probabilities
     return filled, weight
 
@@ -73,7 +73,7 @@ def _joint(
     else:
         own = of.in_units(numbers, slots)
         log_density = density(own.rows) + own.log_jacobian
-    joint = row_sums(of.log_probability(slots)) + log_density
+    joint = row_sums(of.counts.log_probability(slots)) + log_density
     return joint.reshape(k, b), log_density.reshape(k, b)
 
 

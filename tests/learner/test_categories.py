@@ -64,7 +64,7 @@ def test_the_probability_without_some_categories_is_the_sum_over_their_values(se
     c, d = (np.where(rng.random(800) < 0.9, b, rng.integers(3, size=800)) for _ in range(2))
     rows = np.column_stack([rng.normal(size=800), a, b, c, d, e])
     layer = learned(rows, 5)
-    assert (layer.parent >= 0).sum() == 4
+    assert (layer.counts.parent >= 0).sum() == 4
     for row in rows[:12]:
         missing = rng.random(5) < 0.5
         values = [[0, 1, 2, 99] if gone else [x] for gone, x in zip(missing, row[1:], strict=True)]
@@ -117,16 +117,16 @@ def test_probabilities_are_those_of_counts(seed, n):
     seen = [tuple(row) for row in rows[:, 1:].tolist()]
     found = layer.take(rows[:20])
     for row, p, rarity in zip(seen, *found.of_categories.T, strict=False):
-        shares = [naive_probability(seen, row, layer.parent, f) for f in range(3)]
+        shares = [naive_probability(seen, row, layer.counts.parent, f) for f in range(3)]
         assert p == pytest.approx(np.log(shares).sum())
-        assert rarity == pytest.approx(naive_log_rarity(seen, row, layer.parent), abs=1e-9)
+        assert rarity == pytest.approx(naive_log_rarity(seen, row, layer.counts.parent), abs=1e-9)
 
 
 def test_a_dependence_is_found_and_independent_fields_stay_independent():
     rows = codes(2, 3000, (4, 3, 5))
     layer = learned(rows, 3)
-    assert sorted(layer.parent.tolist()) == [-1, -1, layer.parent.max()]
-    assert {0, 1} >= {layer.parent.max(), int(layer.parent.argmax())}
+    assert sorted(layer.counts.parent.tolist()) == [-1, -1, layer.counts.parent.max()]
+    assert {0, 1} >= {layer.counts.parent.max(), int(layer.counts.parent.argmax())}
 
 
 def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_them():

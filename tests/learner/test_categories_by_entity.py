@@ -40,8 +40,8 @@ def learned(rows, device, batch=100, limit=1000):
 def test_a_value_is_as_likely_as_its_share_in_own_records_and_what_the_tree_says():
     rows, device, _ = devices()
     own, pooled, roster = learned(rows, device)
-    b = own._own.strength[0]
-    assert b > 0.0 and own._own.strength[1] == 0.0
+    b = own.counts.own.strength[0]
+    assert b > 0.0 and own.counts.own.strength[1] == 0.0
     for each in (0, 7):
         mine = rows[device == each, 1]
         for mode in range(4):
@@ -54,17 +54,17 @@ def test_a_value_is_as_likely_as_its_share_in_own_records_and_what_the_tree_says
 
 def test_probabilities_of_all_pairs_of_values_add_up_to_one():
     own, _, roster = learned(*devices()[:2])
-    slots = own.with_each(np.full((1, 3), roster.find(b"3")), 0)
-    pairs = own.with_each(slots, 1)
-    assert np.exp(own.log_probability(pairs).sum(axis=1)).sum() == pytest.approx(1.0)
+    slots = own.counts.with_each(np.full((1, 3), roster.find(b"3")), 0)
+    pairs = own.counts.with_each(slots, 1)
+    assert np.exp(own.counts.log_probability(pairs).sum(axis=1)).sum() == pytest.approx(1.0)
     slots[:, 1] = -1  # summed over the regions
-    assert np.exp(own.log_probability(slots).sum(axis=1)).sum() == pytest.approx(1.0)
+    assert np.exp(own.counts.log_probability(slots).sum(axis=1)).sum() == pytest.approx(1.0)
 
 
 def test_entities_that_are_alike_are_as_all_together():
     rows, device, _ = devices(differ=False)
     own, pooled, roster = learned(rows, device)
-    np.testing.assert_array_equal(own._own.strength, 0.0)
+    np.testing.assert_array_equal(own.counts.own.strength, 0.0)
     entities, _ = roster.take([str(d).encode() for d in device])
     found = own.average(rows, None, entities).of_categories
     np.testing.assert_array_equal(found, pooled.average(rows).of_categories)
@@ -90,20 +90,17 @@ def test_an_entity_that_takes_the_place_of_another_begins_anew():
     rows = np.column_stack([np.zeros(400), np.repeat([0.0, 1.0], 200), np.zeros(400)])
     own, _, roster = learned(rows, np.repeat([0, 1], 200), limit=1)
     assert roster.find(b"0") is None
-    mine = own._own.counts[roster.find(b"1")]
+    mine = own.counts.own.counts[roster.find(b"1")]
     assert mine.sum() == 400.0  # of both categories
-    odd = np.exp(own.log_probability(own.with_each(np.zeros((1, 3), np.int64), 0)))[:, 0]
-    assert odd.argmax() == own.slots_of(0).tolist().index(
-        np.flatnonzero(own.values.codes == 1.0)[0]
-    )
+    assert mine[own.counts.slots(rows[-1:, 1:])].tolist() == [[200.0, 200.0]]
 
 
 def test_counts_are_bounded(monkeypatch):
     monkeypatch.setattr(by_entity, "MOST_COUNTS", 100)
     rows, device, _ = devices()
     own, pooled, _ = learned(rows, device)
-    assert own._own.counts.size <= 100
-    beyond = own._own.take(np.array([len(own._own.counts)]), np.zeros(1, bool))
+    assert own.counts.own.counts.size <= 100
+    beyond = own.counts.own.take(np.array([len(own.counts.own.counts)]), np.zeros(1, bool))
     found = own.average(rows[-1:], None, beyond).log_probability
     np.testing.assert_array_equal(found, pooled.average(rows[-1:]).log_probability)
 

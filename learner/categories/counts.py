@@ -1,0 +1,183 @@
+"""How often categories came, in pairs and by entity: what their probabilities are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.state_schema import Entry, counts, expect, read
+
+from .by_entity import EntityCounts
+from .tree import (
+    NONE,
+    SEEN,
+    TWICE,
+    Tables,
+    add_pairs,
+    depths,
+    fill_log_probability,
+    fill_log_rarity,
+    fill_probabilities,
+    gains,
+    parents,
+)
+from .values import MISSING, MOST_SLOTS, Values
+
+REFIT = 4096
+"""Most records between two choices of parents; less while the stream is young."""
+
+_TREE = {
+    "joint": Entry(("s", "s"), 0.0),
+    "parent": Entry(("c",), NONE, MOST_SLOTS, "<i8"),
+    "fitted": counts(2),
+}
+
+
+class CategoryCounts:
+    """The records with each value of ``c`` fields, and with each pair of them.
+
+    Attributes
+    ----------
+    values
+        The values that are told apart.
+    parent
+        The field (c,) that tells most of each, `NONE` for none.
+    own
+        The same of each entity; None if it is not known of which entity a record is.
+    n, fitted
+        Records that were learned, and those with which parents were chosen.
+    """
+
+    def __init__(self, c: int, *, by_entity: bool) -> None:
+        self.values = Values(c)
+        self.parent = np.full(c, NONE)
+        self.own = EntityCounts(c) if by_entity else None
+        self.n = self.fitted = 0
+        self._joint = np.zeros((c, c))
+        self._told = np.full(1, MISSING)
+        self._derive()
+
+    def slots(self, codes: FloatArray) -> IntArray:
+        """Return the slots of values (m, c), as far as they are told apart."""
+        return np.asarray(self._told[self.values.slots(codes)])
+
+    def slots_of(self, f: int) -> IntArray:
+        """Return the slots of a field's values that are told apart, its rest first."""
+        own = self._told[:-1] == np.arange(len(self.values.field))
+        return np.flatnonzero(own & (self.values.field == f))
+
+    def with_each(self, slots: IntArray, f: int) -> IntArray:
+        """Return slots (k, c + 1) with each value of a field (k * v, c + 1)."""
+        of = self.slots_of(f)
+        rows = np.repeat(slots, len(of), axis=0)
+        rows[:, f] = np.tile(of, len(slots))
+        return rows
+
+    def log_probability(self, slots: IntArray) -> FloatArray:
+        """Return the log-probability of categories, (m, c) numbers that add up to it.
+
+        Slots (m, c + 1) are of the categories and the entity.
+        """
+        result = np.zeros((len(slots), len(self.parent)))
+        if self.n > 0:
+            fill_log_probability(slots, self._tables, result)
+        return result
+
+    def log_rarity(self, slots: IntArray) -> FloatArray:
+        """Return the log-probability (m,) of categories as rare as the rarest of a record."""
+        result = np.zeros(len(slots))
+        if self.n > 0:
+            fill_log_rarity(slots, self._tables, result)
+        return result
+
+    def learn(
+        self, codes: FloatArray, share: float, entities: tuple[IntArray, Mask] | None
+    ) -> tuple[IntArray, IntArray]:
+        """Learn the values (m, c) of a batch; earlier ones count a ``share`` of what they did.
+
+        Return their slots, and those of them that have another value now. ``entities`` are the
+        slots (m,) of the records' entities, and which began anew there.
+        """
+        if self.own is not None and entities is not None:
+            self.own.choose(self.slots(codes), *entities, self._tables)
+        if share < 1.0:
+            self._forget(share)
+        slots, taken = self.values.learn(codes)
+        self._make_room(np.unique(taken))
+        add_pairs(slots, self._joint)
+        self.n += len(codes)
+        if self.n - self.fitted >= min(self.fitted // 4, REFIT):
+            self.fitted = self.n
+            self.parent = parents(gains(self._joint, self.values.members, self.values.ends))
+        self._derive()
+        if self.own is not None and entities is not None:
+            self.own.count(self._told[slots], *entities)
+        return slots, taken
+
+    def _forget(self, share: float) -> None:
+        self._joint *= share
+        self.values.forget(share)
+        if self.own is not None:
+            self.own.forget(share)
+
+    def _make_room(self, taken: IntArray) -> None:
+        """Make room for new slots; what was known of those ``taken`` becomes that of the rests."""
+        more = len(self.values.field) - len(self._joint)
+        if more > 0:
+            self._joint = np.pad(self._joint, ((0, more), (0, more)))
+        joint, rests = self._joint, self.values.field[taken]
+        for slot, rest in zip(taken.tolist(), rests.tolist(), strict=True):
+            joint[rest] += joint[slot]
+            joint[:, rest] += joint[:, slot]
+            joint[slot] = joint[:, slot] = 0.0
+        if self.own is not None:
+            self.own.make_room(len(joint))
+            self.own.merge(taken, rests)
+
+    def _derive(self) -> None:
+        """Derive from the counts what probabilities are made of."""
+        of, records = self.values, self._joint.diagonal()
+        once = of.field[(records >= SEEN) & (records < TWICE)]
+        before, self._told = self._told, of.told_apart(records)
+        if self.own is not None:
+            no_longer = np.flatnonzero(before[:-1] != self._told[: len(before) - 1])
+            self.own.merge(no_longer, of.field[no_longer])
+        count = np.asarray(np.bincount(self._told[:-1], records, len(records)), np.float64)
+        c = len(self.parent)
+        # the rests, with what was not seen yet
+        count[:c] += 1.0 + np.bincount(once, minlength=c)
+        probability = np.zeros((len(count) + 1, len(count)))
+        probability[-1] = count / np.bincount(of.field, count)[of.field]
+        order = np.argsort(-depths(self.parent), kind="stable")
+        own = self.own or EntityCounts(c)
+        self._tables = Tables(
+            of.members, of.ends, self.parent, order, probability, own.counts, own.strength
+        )
+        fill_probabilities(self._joint, self._told, self._tables)
+
+    def state(self, prefix: str) -> Arrays:
+        """Return the arrays that ``restore`` needs; their names begin with ``prefix``."""
+        return {
+            **self.values.state(prefix),
+            prefix + "joint": self._joint,
+            prefix + "parent": self.parent,
+            prefix + "fitted": np.array([self.n, self.fitted]),
+            **({} if self.own is None else self.own.state(prefix)),
+        }
+
+    def restore(self, arrays: Arrays, prefix: str) -> None:
+        """Restore a state of as many fields; StateError if it cannot be one."""
+        c = len(self.parent)
+        self.values.restore(arrays, prefix)
+        of, s = self.values.field, len(self.values.field)
+        self._joint, self.parent, fitted = read(arrays, _TREE, prefix, s=s, c=c)
+        if self.own is not None:
+            self.own.restore(arrays, prefix, c, s)
+        self.n, self.fitted = fitted.tolist()
+        expect(self.fitted <= self.n and (self.parent < c).all(), "the parents of fields")
+        expect((depths(self.parent) < c).all(), "a tree of fields")
+        expect(s == c or self._joint.diagonal()[c:].sum() > 0.0, "values that have come")
+        others = self._joint[(of[:, None] == of) & ~np.eye(s, dtype=np.bool_)]
+        expect((others == 0.0).all(), "one value of each field in a record")
+        expect((self._joint == self._joint.T).all(), "pairs of categories to be counted once")
+        self._derive()
