@@ -2,8 +2,10 @@
 
 Given its entity, a value has the probability (p + b n) / (1 + b N): p is what the tree says, and n
 of the entity's N records had the value. That is the mean of a Dirichlet distribution around p with
-concentration 1 / b, given these records. How much entities differ, b, is the one of a few under
-which the latest records were likeliest; 0 where entities are alike.
+concentration 1 / b, given these records. How much its own records say, b, differs from entity to
+entity: it is one of a few, each with its posterior probability given the entity's records, where
+the prior ones are what entities are like. The mean over b is a p + c n, with an a and a c for each
+entity and field.
 """
 
 from __future__ import annotations
@@ -12,26 +14,29 @@ import math
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 from faust_oslrau.learner.stored import doubled
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .tree import Tables, records_of
+from .tree import STRENGTHS, Tables, records_of
 from .values import MISSING
 
-STRENGTHS = np.array([0.0, 0.03, 0.25, 2.0, 16.0])
-"""What b may be: entities are alike, or one of its own records says as much as so many of all."""
+RECENT = 16_384.0
+"""Records that tell what entities are like."""
 
-VOTES = 16_384.0
-"""Records whose likelihood chooses b."""
+LEAST_VOTE = -30.0
+"""Nats by which a b is at most less likely than the likeliest, as an entity may change."""
 
 MOST_COUNTS = 1 << 19
 """Most counts: values times entities. Further entities are as all together."""
 
+K = len(STRENGTHS)
+
 _COUNTS = {
     "own": Entry(("e", "s"), 0.0, dtype="<f4"),
-    "votes": Entry(("c", len(STRENGTHS))),
+    "votes": Entry(("e", "c", K), LEAST_VOTE, 0.0, dtype="<f4"),
+    "shares": Entry(("c", K), 1.0, LARGEST),
 }
 
 
@@ -42,13 +47,18 @@ class EntityCounts:
     ----------
     counts
         The records of each entity with each slot (e, s).
-    strength
-        How much entities differ in each field, b (c,).
+    votes
+        The log-likelihood of each b in the records of each entity, less the highest, for each field
+        (e, c, K).
+    prior
+        The log-probability of each b for a new entity (c, K).
     """
 
     def __init__(self, c: int) -> None:
-        self.counts, self.strength = np.zeros((0, c), np.float32), np.zeros(c)
-        self._votes = np.zeros((c, len(STRENGTHS)))
+        self.counts = np.zeros((0, c), np.float32)
+        self.votes = np.zeros((0, c, K), np.float32)
+        self._shares = np.ones((c, K))
+        self.prior = self._log_shares()
         self._begun: set[int] = set()
 
     def take(self, entities: IntArray, fresh: Mask) -> IntArray:
@@ -64,32 +74,30 @@ class EntityCounts:
         known[known >= len(self.counts)] = MISSING
         return known
 
-    def choose(self, slots: IntArray, entities: IntArray, fresh: Mask, tables: Tables) -> None:
-        """Choose how much entities differ, by records with slots (m, c) and what was known before.
-
-        Make room for the ``entities`` (m,), those ``fresh`` (m,) anew.
-        """
-        self._votes *= math.exp(-len(slots) / VOTES)
-        add_votes(slots, self.take(entities, fresh), tables, STRENGTHS, self._votes)
-        self.strength = STRENGTHS[self._votes.argmax(axis=1)]
-        self._reserve(int(entities.max(initial=-1)) + 1)
-
-    def count(self, slots: IntArray, entities: IntArray, fresh: Mask) -> None:
-        """Count the slots (m, c) of the records of a batch, which ends, in place."""
-        add_counts(slots, entities, fresh, self.counts)
+    def end_batch(
+        self, slots: IntArray, entities: IntArray, fresh: Mask, tables: Tables, *, learning: bool
+    ) -> None:
+        """Learn, in place, the slots (m, c) of the records of a batch, which ends."""
+        if learning:
+            self._shares = np.maximum(self._shares * math.exp(-len(slots) / RECENT), 1.0)
+        count_records(slots, entities, fresh, tables, learning, self._shares)
+        self.prior[:] = self._log_shares()
         self._begun.clear()
 
-    def _reserve(self, needed: int) -> None:
-        """Make room for so many entities, in steps that double it, as far as there is room."""
-        room = min(doubled(len(self.counts), needed), MOST_COUNTS // max(self.counts.shape[1], 1))
-        if room > len(self.counts):
-            self.counts = np.pad(self.counts, ((0, room - len(self.counts)), (0, 0)))
+    def reserve(self, entities: IntArray) -> None:
+        """Make room for entities (m,), in steps that double it, as far as there is room."""
+        needed, most = int(entities.max(initial=-1)) + 1, MOST_COUNTS // self.counts.shape[1]
+        self._resize(min(doubled(len(self.counts), needed), most), self.counts.shape[1])
 
     def make_room(self, s: int) -> None:
         """Make room for ``s`` slots; the last entities may have to be as all together."""
-        more = s - self.counts.shape[1]
-        if more > 0:
-            self.counts = np.pad(self.counts[: MOST_COUNTS // s], ((0, 0), (0, more)))
+        self._resize(min(len(self.counts), MOST_COUNTS // s), s)
+
+    def _resize(self, e: int, s: int) -> None:
+        if (e, s) != self.counts.shape:
+            more = max(e - len(self.counts), 0)
+            self.counts = np.pad(self.counts[:e], ((0, more), (0, s - self.counts.shape[1])))
+            self.votes = np.pad(self.votes[:e], ((0, more), (0, 0), (0, 0)))
 
     def merge(self, slots: IntArray, rests: IntArray) -> None:
         """Let the records of some slots be those of the ``rests`` of their fields."""
@@ -100,14 +108,21 @@ class EntityCounts:
         """Reduce all counts to a share of themselves."""
         self.counts *= np.float32(share)
 
+    def _log_shares(self) -> FloatArray:
+        return np.asarray(np.log(self._shares / self._shares.sum(axis=1, keepdims=True)))
+
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``restore`` needs."""
-        return {prefix + "own": self.counts, prefix + "votes": self._votes}
+        return {
+            prefix + "own": self.counts,
+            prefix + "votes": self.votes,
+            prefix + "shares": self._shares,
+        }
 
     def restore(self, arrays: Arrays, prefix: str, c: int, s: int) -> None:
         """Restore a state of ``s`` slots in ``c`` fields; StateError if it cannot be one."""
-        self.counts, self._votes = read(arrays, _COUNTS, prefix, c=c, s=s)
-        self.strength = STRENGTHS[self._votes.argmax(axis=1)]
+        self.counts, self.votes, self._shares = read(arrays, _COUNTS, prefix, c=c, s=s)
+        self.prior = self._log_shares()
 
     def resume(self, entities: IntArray, fresh: Mask) -> None:
         """Take the records (m,) that wait for a boundary as those taken since the last one."""
@@ -115,36 +130,42 @@ class EntityCounts:
 
 
 @kernel
-def add_votes(slots: Array, known: Array, tables: Tables, strengths: Array, votes: Array) -> None:
-    """Add to ``votes`` (c, k) the log-likelihood of records under each of the ``strengths`` (k,).
+def count_records(
+    slots: Array, entities: Array, fresh: Array, tables: Tables, learning: bool, shares: Array
+) -> None:
+    """Learn the slots (m, c) of records of ``entities`` (m,), those ``fresh`` (m,) anew.
 
-    Of the categories with slots (m, c) of the entities ``known`` (m,), given their parents.
+    Each record votes with those before it, and then counts. ``shares`` (c, K) add up what is
+    probable of its entity.
     """
-    members, ends, parents, _, probability, own, _ = tables
+    parents, own, votes = tables.parent, tables.own, tables.votes
     for i in range(slots.shape[0]):
-        if known[i] < 0:
+        entity = entities[i]
+        if entity >= len(own):
             continue
+        if fresh[i]:
+            own[entity], votes[entity] = 0.0, 0.0
         for f in range(slots.shape[1]):
-            given = slots[i, parents[f]] if parents[f] >= 0 else -1
-            slot = slots[i, f]
-            if slot < 0 or (parents[f] >= 0 and given < 0):
+            slot, given = slots[i, f], slots[i, parents[f]] if parents[f] >= 0 else -1
+            if slot < 0 or not learning:
                 continue
-            p, n = probability[given, slot], own[known[i], slot]
-            records = records_of(own, known[i], members[ends[f] : ends[f + 1]])
-            for k in range(len(strengths)):
-                b = strengths[k]
-                votes[f, k] += math.log((p + b * n) / (1.0 + b * records))
+            if parents[f] < 0 or given >= 0:
+                add_vote(entity, f, slot, given, tables, shares[f])
+            own[entity, slot] += 1.0
 
 
 @kernel
-def add_counts(slots: Array, entities: Array, fresh: Array, counts: Array) -> None:
-    """Count the slots (m, c) of records of ``entities`` (m,), those ``fresh`` (m,) anew."""
-    for i in range(slots.shape[0]):
-        entity = entities[i]
-        if entity >= len(counts):
-            continue
-        if fresh[i]:
-            counts[entity] = 0.0
-        for f in range(slots.shape[1]):
-            if slots[i, f] >= 0:
-                counts[entity, slots[i, f]] += 1.0
+def add_vote(entity: int, f: int, slot: int, given: int, tables: Tables, shares: Array) -> None:
+    """Add what a record of an entity with this slot of field ``f`` says of each b."""
+    of = tables.members[tables.ends[f] : tables.ends[f + 1]]
+    votes, prior = tables.votes[entity, f], tables.prior[f]
+    p, n = tables.probability[given, slot], tables.own[entity, slot]
+    records, top, total = records_of(tables.own, entity, of), -np.inf, 0.0
+    for k in range(len(votes)):
+        votes[k] += math.log((p + STRENGTHS[k] * n) / (1.0 + STRENGTHS[k] * records))
+        top = max(top, votes[k])
+    for k in range(len(votes)):
+        votes[k] = max(votes[k] - top, LEAST_VOTE)
+        total += math.exp(prior[k] + votes[k])
+    for k in range(len(votes)):
+        shares[k] += math.exp(prior[k] + votes[k]) / total

@@ -98,8 +98,6 @@ class CategoryCounts:
         Return their slots, and those of them that have another value now. ``entities`` are the
         slots (m,) of the records' entities, and which began anew there.
         """
-        if self.own is not None and entities is not None:
-            self.own.choose(self.slots(codes), *entities, self._tables)
         if share < 1.0:
             self._forget(share)
         slots, taken = self.values.learn(codes)
@@ -109,10 +107,18 @@ class CategoryCounts:
         if self.n - self.fitted >= min(self.fitted // 4, REFIT):
             self.fitted = self.n
             self.parent = parents(gains(self._joint, self.values.members, self.values.ends))
-        self._derive()
         if self.own is not None and entities is not None:
-            self.own.count(self._told[slots], *entities)
+            self.own.reserve(entities[0])
+        self._derive()
+        self.end_batch(self._told[slots], entities, learning=True)
         return slots, taken
+
+    def end_batch(
+        self, slots: IntArray, entities: tuple[IntArray, Mask] | None, *, learning: bool
+    ) -> None:
+        """Let the counts of each entity follow a batch of records with slots (m, c)."""
+        if self.own is not None and entities is not None:
+            self.own.end_batch(slots, *entities, self._tables, learning=learning)
 
     def _forget(self, share: float) -> None:
         self._joint *= share
@@ -151,7 +157,7 @@ class CategoryCounts:
         order = np.argsort(-depths(self.parent), kind="stable")
         own = self.own or EntityCounts(c)
         self._tables = Tables(
-            of.members, of.ends, self.parent, order, probability, own.counts, own.strength
+            of.members, of.ends, self.parent, order, probability, own.counts, own.votes, own.prior
         )
         fill_probabilities(self._joint, self._told, self._tables)
 

@@ -239,12 +239,13 @@ class Categories:
         With a ``memory``, forget older ones.
         """
         pending, self._pending = np.concatenate(self._pending), []
-        rows, own = self._without_entities(pending), self.counts.own
-        entities = None if own is None else self._entities(pending)
+        rows = self._without_entities(pending)
+        entities = None if self.counts.own is None else self._entities(pending)
         if learning:
             self._learn(rows, memory, entities)
-        elif own is not None and entities is not None:
-            own.count(np.full((len(rows), self.c), MISSING), *entities)
+        else:
+            unknown = np.full((len(rows), self.c), MISSING)
+            self.counts.end_batch(unknown, entities, learning=False)
         return rows
 
     def _without_entities(self, pending: FloatArray) -> FloatArray:

@@ -29,6 +29,9 @@ ALIKE = 4.0
 """Values are as frequent as another one if they are at most so many times more frequent: counts of
 few records say no more."""
 
+STRENGTHS = np.array([0.0, 0.03, 0.25, 2.0, 16.0])
+"""What a record of an entity may count beside the tree, b of `by_entity`."""
+
 SEEN, TWICE = 0.5, 1.5
 """Least counts of what has been seen, and seen more than once: counts fade with a memory."""
 
@@ -113,8 +116,9 @@ class Tables(NamedTuple):
         nothing is given.
     own
         The records of each entity with each slot (e, s).
-    strength
-        How much the records of an entity count in each field (c,).
+    votes, prior
+        The log-likelihood of each of the `STRENGTHS` in the records of each entity (e, c, K), and
+        their log-probability for any (c, K).
     """
 
     members: IntArray
@@ -123,7 +127,8 @@ class Tables(NamedTuple):
     order: IntArray
     probability: FloatArray
     own: NDArray[np.float32]
-    strength: FloatArray
+    votes: NDArray[np.float32]
+    prior: FloatArray
 
 
 def log_shares(terms: FloatArray) -> FloatArray:
@@ -169,35 +174,48 @@ def records_of(own: Array, entity: int, of: Array) -> float:
 
 
 @kernel
-def room_for(own: Array, entity: int, of: Array, strength: float) -> float:
-    """Return what is left to the tree of a field with slots ``of``, 1 / (1 + b N)."""
-    return 1.0 / (1.0 + strength * records_of(own, entity, of)) if strength > 0.0 else 1.0
+def urn(
+    own: Array, votes: Array, prior: Array, entity: int, f: int, of: Array
+) -> tuple[float, float]:
+    """Return what the tree's probability counts, and each of an entity's records, in a field.
+
+    That is the mean of 1 / (1 + b N) and b / (1 + b N) over b (`by_entity`), of field ``f`` with
+    slots ``of``; 1 and 0 for an entity that is not known.
+    """
+    if entity < 0:
+        return 1.0, 0.0
+    records, top = records_of(own, entity, of), -np.inf
+    for k in range(len(STRENGTHS)):
+        top = max(top, prior[f, k] + votes[entity, f, k])
+    total, tree, each = 0.0, 0.0, 0.0
+    for k in range(len(STRENGTHS)):
+        weight = math.exp(prior[f, k] + votes[entity, f, k] - top)
+        total += weight
+        tree += weight / (1.0 + STRENGTHS[k] * records)
+        each += weight * STRENGTHS[k] / (1.0 + STRENGTHS[k] * records)
+    return tree / total, each / total
 
 
 @kernel
 def share(
-    probability: Array, own: Array, entity: int, slot: int, strength: float, room: float
+    probability: Array, own: Array, entity: int, slot: int, tree: float, each: float
 ) -> float:
-    """Return the probability of a slot given its parent and the entity.
+    """Return the probability of a slot given its parent and the entity, by its `urn`.
 
-    ``probability`` (s,) is that of the tree, ``room`` as `room_for` returns it; without
-    ``strength``, the entity need not be known.
+    ``probability`` (s,) is that of the tree.
     """
-    if strength > 0.0:
-        p: float = (probability[slot] + strength * own[entity, slot]) * room
-        return p
-    return float(probability[slot])
+    p: float = tree * probability[slot]
+    return p + each * own[entity, slot] if each > 0.0 else p
 
 
 @kernel
 def share_as_rare(
-    probability: Array, own: Array, entity: int, of: Array, slot: int, strength: float
+    probability: Array, own: Array, entity: int, of: Array, slot: int, tree: float, each: float
 ) -> float:
     """Return the probability of all slots ``of`` a field that are no more frequent than one."""
-    room, rare = room_for(own, entity, of, strength), 0.0
-    most = ALIKE * share(probability, own, entity, slot, strength, room)
+    most, rare = ALIKE * share(probability, own, entity, slot, tree, each), 0.0
     for other in of:
-        p = share(probability, own, entity, other, strength, room)
+        p = share(probability, own, entity, other, tree, each)
         if p <= most:
             rare += p
     return rare
@@ -210,15 +228,16 @@ def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
     That is the logarithm of that probability for the rarest of its observed categories, each given
     that of its parent and the entity; slots (m, c + 1) are of the categories and the entity.
     """
-    members, ends, parents, _, probability, own, strength = tables
+    members, ends, parents, _, probability, own, votes, prior = tables
     for i in range(slots.shape[0]):
         rarest, observed, entity = 1.0, 0, slots[i, len(parents)]
         for f in range(len(parents)):
             if slots[i, f] < 0:
                 continue
             given = slots[i, parents[f]] if parents[f] >= 0 else -1
-            of, b = members[ends[f] : ends[f + 1]], strength[f] if entity >= 0 else 0.0
-            as_rare = share_as_rare(probability[given], own, entity, of, slots[i, f], b)
+            of = members[ends[f] : ends[f + 1]]
+            tree, each = urn(own, votes, prior, entity, f, of)
+            as_rare = share_as_rare(probability[given], own, entity, of, slots[i, f], tree, each)
             rarest, observed = min(rarest, as_rare), observed + 1
         result[i] = 0.0  # the rarest of so many, as if they were independent
         if rarest < 1.0:
@@ -232,7 +251,7 @@ def fill_log_probability(slots: Array, tables: Tables, result: Array) -> None:
     Of each category given that of its parent and the entity; missing ones, slots below 0, are
     marginalised. Slots (m, c + 1) are of the categories and the entity.
     """
-    members, ends, parents, _, probability, own, strength = tables
+    members, ends, parents, _, probability, own, votes, prior = tables
     messages, c = np.empty(probability.shape[1]), len(parents)
     for i in range(slots.shape[0]):
         if np.min(slots[i, :c]) < 0:
@@ -241,9 +260,9 @@ def fill_log_probability(slots: Array, tables: Tables, result: Array) -> None:
         entity = slots[i, c]
         for f in range(c):
             given = slots[i, parents[f]] if parents[f] >= 0 else -1
-            of, b = members[ends[f] : ends[f + 1]], strength[f] if entity >= 0 else 0.0
-            room = room_for(own, entity, of, b)
-            p = share(probability[given], own, entity, slots[i, f], b, room)
+            of = members[ends[f] : ends[f + 1]]
+            tree, each = urn(own, votes, prior, entity, f, of)
+            p = share(probability[given], own, entity, slots[i, f], tree, each)
             result[i, f] = math.log(p)
 
 
@@ -253,7 +272,7 @@ def fill_marginalised(slots: Array, tables: Tables, messages: Array, result: Arr
 
     ``messages`` (s,) is scratch: what is observed below each value of a missing category.
     """
-    members, ends, parents, order, probability, own, strength = tables
+    members, ends, parents, order, probability, own, votes, prior = tables
     messages[:] = 0.0
     result[:] = 0.0
     entity = slots[len(parents)]
@@ -262,15 +281,15 @@ def fill_marginalised(slots: Array, tables: Tables, messages: Array, result: Arr
         if not is_known[f]:
             continue
         parent, every = parents[f], members[ends[f] : ends[f + 1]]
-        b = strength[f] if entity >= 0 else 0.0
-        room, of = room_for(own, entity, every, b), slots[f : f + 1] if slots[f] >= 0 else every
+        tree, each = urn(own, votes, prior, entity, f, every)
+        of = slots[f : f + 1] if slots[f] >= 0 else every
         if parent < 0 or slots[parent] >= 0:
             given = slots[parent] if parent >= 0 else -1
-            result[f] = log_below(probability[given], own, entity, of, b, room, messages)
+            result[f] = log_below(probability[given], own, entity, of, tree, each, messages)
             continue
         is_known[parent] = True
         for given in members[ends[parent] : ends[parent + 1]]:
-            below = log_below(probability[given], own, entity, of, b, room, messages)
+            below = log_below(probability[given], own, entity, of, tree, each, messages)
             messages[given] += below
 
 
@@ -280,8 +299,8 @@ def log_below(
     own: Array,
     entity: int,
     of: Array,
-    strength: float,
-    room: float,
+    tree: float,
+    each: float,
     messages: Array,
 ) -> float:
     """Return the log-probability of some slots ``of`` a field, and of what is observed below them.
@@ -290,7 +309,7 @@ def log_below(
     """
     top, terms = -np.inf, 0.0
     for slot in of:
-        p = share(probability, own, entity, slot, strength, room)
+        p = share(probability, own, entity, slot, tree, each)
         term = math.log(p) + messages[slot]
         if term > top:
             terms = terms * math.exp(top - term) + 1.0

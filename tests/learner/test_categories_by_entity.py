@@ -6,6 +6,7 @@ import pytest
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.categories import by_entity
 from faust_oslrau.learner.categories.layer import Categories
+from faust_oslrau.learner.categories.tree import STRENGTHS
 from faust_oslrau.learner.entities.roster import Roster
 
 MODE, CODE = 3.0, 5.0
@@ -40,16 +41,19 @@ def learned(rows, device, batch=100, limit=1000):
 def test_a_value_is_as_likely_as_its_share_in_own_records_and_what_the_tree_says():
     rows, device, _ = devices()
     own, pooled, roster = learned(rows, device)
-    b = own.counts.own.strength[0]
-    assert b > 0.0 and own.counts.own.strength[1] == 0.0
+    of = own.counts.own
     for each in (0, 7):
-        mine = rows[device == each, 1]
-        for mode in range(4):
-            row = np.array([[0.0, mode, np.nan]])
-            p = np.exp(pooled.average(row).log_probability[0])
-            found = own.average(row, None, np.array([roster.find(str(each).encode())]))
-            expected = (p + b * np.count_nonzero(mine == mode)) / (1.0 + b * len(mine))
-            assert np.exp(found.log_probability[0]) == pytest.approx(expected)
+        slot, mine = roster.find(str(each).encode()), rows[device == each]
+        for f in range(2):
+            weights = np.exp(of.prior[f] + of.votes[slot, f])
+            for value in range(3):
+                row = np.full((1, 3), np.nan)
+                row[0, 1 + f] = value
+                p = np.exp(pooled.average(row).log_probability[0])
+                n = np.count_nonzero(mine[:, 1 + f] == value)
+                shares = (p + STRENGTHS * n) / (1.0 + STRENGTHS * len(mine))
+                found = own.average(row, None, np.array([slot])).log_probability
+                assert np.exp(found[0]) == pytest.approx(weights @ shares / weights.sum())
 
 
 def test_probabilities_of_all_pairs_of_values_add_up_to_one():
@@ -61,13 +65,24 @@ def test_probabilities_of_all_pairs_of_values_add_up_to_one():
     assert np.exp(own.counts.log_probability(slots).sum(axis=1)).sum() == pytest.approx(1.0)
 
 
-def test_entities_that_are_alike_are_as_all_together():
-    rows, device, _ = devices(differ=False)
+def test_entities_that_are_alike_are_nearly_as_all_together():
+    rows, device, _ = devices(8000, differ=False)
     own, pooled, roster = learned(rows, device)
-    np.testing.assert_array_equal(own.counts.own.strength, 0.0)
     entities, _ = roster.take([str(d).encode() for d in device])
-    found = own.average(rows, None, entities).of_categories
-    np.testing.assert_array_equal(found, pooled.average(rows).of_categories)
+    found = own.average(rows, None, entities).log_probability
+    assert np.abs(found - pooled.average(rows).log_probability).mean() < 0.05
+
+
+def test_one_device_of_ten_has_a_mode_of_its_own():
+    rows, device, _ = devices(20_000, differ=False)
+    steady = device < 4
+    rows[steady, 1] = 2.0
+    at = 10_000 + np.flatnonzero(steady[10_000:])[::200]
+    rows[at, 1] = 0.0
+    p_value = scored(rows, device)[1].p_value
+    assert np.median(p_value[at]) <= 0.005
+    rest = np.delete(p_value, at)[1000:]
+    assert np.mean(rest <= 0.01) < 0.015
 
 
 def test_a_device_in_the_mode_of_others_is_unusual_and_its_own_mode_expected():
