@@ -118,11 +118,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         if not self._is_connected:
             raise KafkaConnectionError
         ends = _by_tp(await self.kafka.end_offsets(_plain(next_offsets)))
-        return {
-            tp: max(0, ends[tp] - await self._after_markers(tp, offset))
-            for tp, offset in next_offsets.items()
-            if tp in self._positions and tp in self.assignment()
-        }
+        found = {}
+        for tp, offset in next_offsets.items():
+            # Not Faust's `assignment`, which makes a set of all partitions anew.
+            if tp in self._positions and tp in self.kafka.assignment():
+                found[tp] = max(0, ends[tp] - await self._after_markers(tp, offset))
+        return found
 
     async def foreign_members(self) -> dict[str, str]:
         """Return the members of the group that are no workers, each with its client id and host.
