@@ -32,9 +32,8 @@ from .settings import Settings, secrets
 
 logger = logging.getLogger(__name__)
 
-# Batches between Faust's fetcher and the agent, which starts work on them at once. Each holds at
-# most one fetch of one partition, about 1 MiB as bytes and 3 MB as objects.
-_BUFFERED_BATCHES = 4
+# Polls between Faust's fetcher and the agent, which starts work on their batches at once.
+_BUFFERED_POLLS = 1
 # Records that are unpacked at a time: those of all partitions of a backlog, small objects between
 # others that stay, held 4 MB a partition for ever.
 _POLLED_RECORDS = 16_384
@@ -130,11 +129,11 @@ def attach(app: faust.App, settings: Settings) -> Runtime:
     runtime = Runtime(settings, CollectorRegistry(), app.crash)
     app.transport = Transport(app.conf.broker_consumer, app, runtime)
     topic = app.topic(*settings.source_topics, schema=BatchSchema(), acks=False)
-    topic.maxsize = _BUFFERED_BATCHES  # Faust ignores the argument of this name
+    topic.maxsize = _BUFFERED_POLLS  # Faust ignores the argument of this name
 
-    async def score(batches: Any) -> None:
-        async for batch in batches:
-            await runtime.handle(batch)
+    async def score(polls: Any) -> None:
+        async for fetched in polls:
+            await runtime.handle(fetched)
 
     async def stop(*_: Any, **__: Any) -> None:
         await runtime.stop()

@@ -88,15 +88,17 @@ class FieldWatch(msgspec.Struct):
         Those of them that are `categories` have no unit, also where their values are numbers.
         """
         changes: list[tuple[int, FieldChange]] = []
-        positions = list(_sampled(self.seen, self.seen + len(values)))
-        measured = frozenset(chosen if positions else ()).difference(categories)
+        first, self.seen = self.seen, self.seen + len(values)
+        positions = list(_sampled(first, self.seen))
+        if not positions:  # as in most of the small blocks
+            return changes
+        measured = frozenset(chosen).difference(categories)
         for position in positions:
             self._add(values[position], measured)
             self.sampled += 1
             if self.sampled % SAMPLES == 0:
                 changes += ((position, change) for change in self._compare(chosen))
                 self.counts, self.numbers = {}, {}
-        self.seen += len(values)
         return changes
 
     def _add(self, value: bytes | None, measured: frozenset[str]) -> None:

@@ -1,4 +1,4 @@
-"""Packs records into batches before they enter Faust, which handles one event for each batch."""
+"""Packs records into batches before they enter Faust, which handles one event for each poll."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from faust_oslrau.topics import KafkaRecord
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Consecutive records of one partition, with the attributes of a single consumer record.
+    """Consecutive records of one partition.
 
     `position` is the offset at which the fetch began. The log holds no record from `position` to
     the last of these records that is not among them.
@@ -23,7 +23,26 @@ class RecordBatch:
     position: int
     records: Sequence[KafkaRecord]
 
-    # Attributes that Faust copies from a consumer record, and that a batch does not have.
+    @property
+    def next_offset(self) -> int:
+        """Offset after the last record."""
+        return self.records[-1].offset + 1
+
+    @property
+    def tp(self) -> TP:
+        """Topic and partition."""
+        return TP(self.records[0].topic, self.records[0].partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a poll has fetched, one or more batches, with the attributes of a single record.
+
+    Those that tell where it is from are of its last record, others it does not have.
+    """
+
+    batches: Sequence[RecordBatch]
+
     key: ClassVar[None] = None
     headers: ClassVar[None] = None
     checksum: ClassVar[None] = None
@@ -33,38 +52,37 @@ class RecordBatch:
 
     @property
     def topic(self) -> str:
-        """Topic of the records."""
-        return self.records[0].topic
+        """Topic of the last record."""
+        return self._last.topic
 
     @property
     def partition(self) -> int:
-        """Partition of the records."""
-        return self.records[0].partition
+        """Partition of the last record."""
+        return self._last.partition
 
     @property
     def offset(self) -> int:
         """Offset of the last record."""
-        return self.records[-1].offset
-
-    @property
-    def next_offset(self) -> int:
-        """Offset after the last record."""
-        return self.offset + 1
+        return self._last.offset
 
     @property
     def timestamp(self) -> int | None:
         """Timestamp of the last record in milliseconds."""
-        return self.records[-1].timestamp
+        return self._last.timestamp
 
     @property
-    def value(self) -> RecordBatch:
-        """The batch itself."""
+    def value(self) -> Fetched:
+        """Itself."""
         return self
 
     @property
     def tp(self) -> TP:
-        """Topic and partition."""
-        return TP(self.topic, self.partition)
+        """Topic and partition of the last record."""
+        return self.batches[-1].tp
+
+    @property
+    def _last(self) -> KafkaRecord:
+        return self.batches[-1].records[-1]
 
 
 def pack(position: int, records: Sequence[KafkaRecord], size: int) -> list[RecordBatch]:
@@ -101,12 +119,12 @@ def _continues(first: RecordBatch, second: RecordBatch) -> bool:
 
 
 class BatchSchema(faust.Schema[Any, Any]):
-    """Passes a batch to the agent unchanged."""
+    """Passes what was fetched to the agent unchanged."""
 
     def loads_key(self, app: Any, message: Any, **options: Any) -> Any:
-        """Return no key: each record of a batch has its own."""
+        """Return no key: each record has its own."""
         return None
 
     def loads_value(self, app: Any, message: Any, **options: Any) -> Any:
-        """Return the batch."""
+        """Return what was fetched."""
         return message.value

@@ -1,8 +1,9 @@
 """Faust's Kafka transport, extended for the source topics: batches, positions, read_committed.
 
 Faust reads from its committed offsets, and drops its buffers at each rebalance. Here a source
-partition is read only from a position that the worker gave. Each batch names the position at which
-its fetch began, so that a dropped batch is noticed. Other topics of a user's app are not affected.
+partition is read only from a position that the worker gave, and Faust gets all batches of a poll as
+one record. Each batch names the position at which its fetch began, so that a dropped batch is
+noticed. Other topics of a user's app are not affected.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from faust.transport.consumer import ensure_TP
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from .batches import pack
+from .batches import Fetched, RecordBatch, pack
 from .committed_offsets import committed_offsets
 from .group_members import foreign_members
 from .no_creation import create_no_topics
@@ -53,6 +54,9 @@ class SourceListener(Protocol):
 
     async def start(self, consumer: Consumer) -> None:
         """Prepare to process records; the consumer joins the group afterwards."""
+
+    async def taken(self) -> None:
+        """Return once there is room for what the next poll fetches."""
 
     def assigned(self, partitions: frozenset[TP]) -> None:
         """Open exactly these partitions."""
@@ -118,11 +122,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         if not self._is_connected:
             raise KafkaConnectionError
         ends = _by_tp(await self.kafka.end_offsets(_plain(next_offsets)))
-        return {
-            tp: max(0, ends[tp] - await self._after_markers(tp, offset))
-            for tp, offset in next_offsets.items()
-            if tp in self._positions and tp in self.assignment()
-        }
+        found = {}
+        for tp, offset in next_offsets.items():
+            # Not Faust's `assignment`, which makes a set of all partitions anew.
+            if tp in self._positions and tp in self.kafka.assignment():
+                found[tp] = max(0, ends[tp] - await self._after_markers(tp, offset))
+        return found
 
     async def foreign_members(self) -> dict[str, str]:
         """Return the members of the group that are no workers, each with its client id and host.
@@ -194,17 +199,25 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             return {}
         if len(readable) < len(active_partitions):
             timeout = _POLL_SECONDS
-        fetched = await super()._fetch_records(consumer, readable, timeout, max_records)
-        return {ensure_TP(tp): self._packed(ensure_TP(tp), rows) for tp, rows in fetched.items()}
+        records = await super()._fetch_records(consumer, readable, timeout, max_records)
+        return self._fetched({ensure_TP(tp): rows for tp, rows in records.items()})
 
     def _is_readable(self, tp: TP) -> bool:
         is_read = tp in self._positions and tp not in self._on_hold
         return is_read or not self.consumer.is_source(tp)
 
-    def _packed(self, tp: TP, records: list[Any]) -> list[Any]:
-        if not records or not self.consumer.is_source(tp):
-            return records
-        if tp not in self._positions:  # revoked in the meantime
+    def _fetched(self, records: Mapping[TP, list[Any]]) -> dict[TP, list[Any]]:
+        """Return the records as Faust gets them: those of all source partitions as one."""
+        found = {tp: rows for tp, rows in records.items() if not self.consumer.is_source(tp)}
+        sources = (tp for tp in records if tp not in found)
+        batches = [batch for tp in sources for batch in self._packed(tp, records[tp])]
+        if batches:
+            fetched = Fetched(batches)
+            found[fetched.tp] = [fetched]
+        return found
+
+    def _packed(self, tp: TP, records: list[Any]) -> list[RecordBatch]:
+        if not records or tp not in self._positions:  # revoked in the meantime
             return []
         # There is no await since aiokafka advanced its own position, so both stay equal.
         batches = pack(self._positions[tp], records, self.consumer.sources.batch_records)
@@ -259,6 +272,13 @@ class Consumer(driver.Consumer):
         """
         if not self.is_source(tp):
             super().on_buffer_full(tp)
+
+    async def _wait_next_records(
+        self, timeout: float
+    ) -> tuple[Mapping[TP, list[Any]] | None, set[TP] | None]:
+        """Poll once what was fetched before is in work: what comes by then makes larger batches."""
+        await self.sources.taken()
+        return await super()._wait_next_records(timeout)
 
     def verify_event_path(self, now: float, tp: TP) -> None:
         """Exclude source partitions from Faust's stall detection, which reports idle ones."""

@@ -117,7 +117,7 @@ class PartitionMetrics:
         self.records["scored"] += len(block.scores)
         self.records["rejected"] += len(block.dead_letters)
         self.anomalies += len(block.anomalies)
-        self.wrong_types += block.wrong_types.total()
+        self.wrong_types += sum(block.wrong_types.values())
         self.drift_events += len(block.events)
         _add(self.dead_letters, block.reasons)
         _add(self.incidents, block.reached)
@@ -205,7 +205,7 @@ class PartitionMetrics:
             self.observe_stage(stage, seconds)
 
 
-def _add(counts: Counter[str], more: Counter[str]) -> None:
+def _add(counts: Counter[str], more: Mapping[str, int]) -> None:
     """Count more; most blocks have nothing to add, and `update` takes a microsecond for it."""
     for name, count in more.items():
         counts[name] += count

@@ -150,7 +150,7 @@ class Replay:
         self.replayed.records += len(records)
         self.replayed.scored += len(block.scores)
         self.replayed.anomalies += len(block.anomalies)
-        self.replayed.incidents += block.reached["minor"]
+        self.replayed.incidents += block.reached.get("minor", 0)
         self.replayed.rejected += block.reasons
         self.replayed.first_rejection = self.replayed.first_rejection or block.first_rejection
 

@@ -53,6 +53,8 @@ class FieldLog:
 
     def _tell_of_wrong_types(self, block: ProcessedBlock) -> None:
         new = block.wrong_types.keys() - self._wrong
+        if not new:
+            return
         self._wrong.update(new)
         counts = new & self._pipeline.chosen_counts.difference(self._pipeline.mixed)
         if others := listed(sorted(new - counts)):

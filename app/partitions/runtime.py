@@ -12,7 +12,7 @@ from faust.types import TP
 from prometheus_client import CollectorRegistry
 
 from faust_oslrau.app import pace
-from faust_oslrau.app.kafka.batches import RecordBatch
+from faust_oslrau.app.kafka.batches import Fetched
 from faust_oslrau.app.kafka.emitter import Emitter
 from faust_oslrau.app.kafka.security import client_arguments, producer_arguments
 from faust_oslrau.app.kafka.topics import OutputTopics
@@ -57,6 +57,8 @@ class Runtime:
 
     Attributes
     ----------
+    topics
+        The source topics.
     preparing
         The current step before the worker joins the group; None afterwards.
     compiled
@@ -78,6 +80,7 @@ class Runtime:
         crash: Callable[[BaseException], Awaitable[None]],
     ) -> None:
         self.settings = settings
+        self.topics = frozenset(settings.source_topics)
         self.contact = BrokerContact()
         self.metrics = Metrics(registry, settings, self.contact)
         self.preparing: str | None = "starting"
@@ -93,11 +96,7 @@ class Runtime:
         self._store = snapshot_store(settings, self._producers)
         self._schemas: SchemaDesk | None = None
         self._chores: list[asyncio.Task[None]] = []
-
-    @property
-    def topics(self) -> frozenset[str]:
-        """The source topics."""
-        return frozenset(self.settings.source_topics)
+        self._handling = asyncio.Lock()
 
     @property
     def client_rack(self) -> str | None:
@@ -171,9 +170,16 @@ class Runtime:
         """Read all partitions again from the offsets of their states."""
         self._joined.resumed()
 
-    async def handle(self, batch: RecordBatch) -> None:
-        """Start to process a batch."""
-        await self._joined.handle(batch)
+    async def handle(self, fetched: Fetched) -> None:
+        """Start to process the batches of a poll, each as soon as there is room."""
+        async with self._handling:
+            for batch in fetched.batches:
+                await self._joined.handle(batch)
+
+    async def taken(self) -> None:
+        """Return once all batches that were handed over are in work."""
+        async with self._handling:
+            return
 
     async def stop(self) -> None:
         """Finish the batches in work and commit, in bounded time even without a broker."""

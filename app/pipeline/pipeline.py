@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -33,6 +32,7 @@ from .block import (
     Skipped,
     alarming,
     blamed,
+    counted,
     expected_fields,
 )
 from .building import new_scorer, restored_scorer
@@ -317,7 +317,7 @@ class PartitionPipeline:
             scores,
             anomalies,
             dead_letters,
-            Counter(rejection.reason.value for _, rejection in decoded.rejected),
+            counted(rejection.reason.value for _, rejection in decoded.rejected),
             read.timestamps,
             scored.log_likelihood,
             scored.p_value,
@@ -329,12 +329,12 @@ class PartitionPipeline:
             scored.drift,
             None if read.entities is None else self._counts(read.entities, evicted),
             incidents,
-            Counter(name for event in scored.incidents for name in event.reached),
+            counted(name for event in scored.incidents for name in event.reached),
             self.open_incidents,
             self._settings.sends_anomalous_records,
             decoded.rows,
             changes,
-            Counter(event.state for event in scored.entity_events),
+            counted(event.state for event in scored.entity_events),
             alarming(scored, read.entities),
             read.entities or [],
             silences,
@@ -345,7 +345,7 @@ class PartitionPipeline:
             scored.forecast,
             decoded.wrong_types,
             [write.field((read.records[i], time), change) for i, time, change in field_changes],
-            Counter(change.state.value for *_, change in field_changes),
+            counted(change.state.value for *_, change in field_changes),
             self._context(read),
         )
 
@@ -390,10 +390,10 @@ class PartitionPipeline:
         new = sum(each.state == "began" or each.entity is None for each in scored.silences)
         return SilenceCounts(new, self.scorer.n_silent, self.scorer.silence_limit)
 
-    def _skipped(self, first: ScoredBlock, scored: ScoredBlock) -> Counter[str]:
+    def _skipped(self, first: ScoredBlock, scored: ScoredBlock) -> dict[str, int]:
         if self._settings.learning:
-            return Counter({Skipped.FAR: first.held_back + scored.held_back})
-        return Counter({Skipped.FROZEN: len(scored.log_likelihood)})
+            return {Skipped.FAR: first.held_back + scored.held_back}
+        return {Skipped.FROZEN: len(scored.log_likelihood)}
 
     def _check_order(self, offsets: list[int]) -> None:
         before = [(self.next_offset or 0) - 1, *offsets]

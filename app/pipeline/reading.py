@@ -178,7 +178,7 @@ class Reader:
         roles = (of.entity, of.time, of.rates_by)
         named = tuple(name for name in roles if name is not None and name != KEY)
         values = [record.value for record in read.records]
-        found = self.watch.take(values[:n], named)
+        found = self.watch.take(values[:n], named) if n else []
         categories = columns.fields[len(columns.numbers) :]
         later = self.watch.take(values[n:], (*columns.fields, *named), categories)
         found += [(n + i, change) for i, change in later]

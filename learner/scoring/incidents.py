@@ -131,7 +131,7 @@ class Incidents:
         at = min(max(YOUNG - int(rows.places[0, 0]), 0), m)
         while at < m:
             stop, closing = self._end(rows, at)
-            some = rows.part(slice(at, stop))
+            some = rows if stop - at == m else rows.part(slice(at, stop))
             n, found = self._evidence.add(*some[:6], self._enough(some.slots))
             row, n = at + n, min(n + 1, stop - at)
             if self.open:

@@ -58,7 +58,9 @@ class Repeats(Stored):
         if self.counts.shape[1] == 0:
             self.counts, self._new = np.zeros((2, d)), np.zeros((2, d))
             self._set_mean()
-        self.reserve(doubled(len(self.last), int(slots.max(initial=-1)) + 1), d=d)
+        needed = int(slots.max(initial=-1)) + 1
+        if needed > len(self.last):
+            self.reserve(doubled(len(self.last), needed), d=d)
         result, usual = np.empty(rows.shape), math.log(d)
         follow_runs(
             rows, slots, fresh, self._mean, usual, self.last, self.lengths, self._new, result

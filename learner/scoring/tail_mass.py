@@ -17,6 +17,7 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.density.gaussian_mixture import LEAST_COUNT, GaussianMixture
 from faust_oslrau.learner.state_schema import Entry
 from faust_oslrau.learner.stored import Stored
+from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .neighbours import fill_variances
 from .tails import log_mass
@@ -156,11 +157,11 @@ class TailMass(Stored):
         return bool(((self.scale == 0.0) & (units(rows)[1] > 0.0)).any())
 
     def _standardised(self, rows: FloatArray, farthest: float) -> FloatArray:
+        """Return rows (m, d) in units of the fields, columns of (d, m), as far as ``farthest``."""
         Z = np.empty(rows.shape[::-1])
-        with np.errstate(over="ignore", invalid="ignore"):  # 1e308 is as far as ``farthest``
-            np.subtract(rows.T, self.location[:, None], out=Z)
-            Z *= self.scale[:, None]
-        return Z.clip(-farthest, farthest, out=Z)
+        # kernels are compiled for no other layout
+        fill_standardised(np.ascontiguousarray(rows), self.location, self.scale, farthest, Z)
+        return Z
 
     def _start(self, rows: FloatArray) -> None:
         """Fit anew, from wide Gaussians at rows far from each other."""
@@ -194,6 +195,22 @@ class TailMass(Stored):
             return False
         self._take(after)
         return True
+
+
+@kernel
+def fill_standardised(
+    rows: Array, location: Array, scale: Array, farthest: float, Z: Array
+) -> None:
+    """Fill ``Z`` (d, m) with rows (m, d) in these units, at most ``farthest`` from 0."""
+    m, d = rows.shape
+    for v in range(d):
+        for r in range(m):
+            z = (rows[r, v] - location[v]) * scale[v]
+            if z > farthest:
+                z = farthest
+            elif z < -farthest:
+                z = -farthest
+            Z[v, r] = z
 
 
 def units(rows: FloatArray) -> tuple[FloatArray, FloatArray]:

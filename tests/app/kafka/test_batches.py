@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.app.kafka.batches import join, pack
+from faust_oslrau.app.kafka.batches import Fetched, join, pack
 from faust_oslrau.topics import Record
 
 
@@ -19,10 +19,11 @@ def test_batches_hold_all_records_in_order_and_never_more_than_asked(offsets, si
     assert [batch.position for batch in batches] == ends[:-1]
 
 
-def test_a_batch_looks_like_its_last_record_to_faust():
-    (batch,) = pack(0, _records([4, 7, 9]), 10)
-    assert (batch.tp, batch.offset, batch.timestamp) == (("features", 3), 9, 90)
-    assert batch.value is batch
+def test_what_a_poll_has_fetched_looks_like_its_last_record_to_faust():
+    found = Fetched([*pack(0, _records([2]), 10), *pack(4, _records([4, 7, 9]), 10)])
+    assert (found.topic, found.partition, found.offset) == ("features", 3, 9)
+    assert (found.tp, found.timestamp) == (("features", 3), 90)
+    assert found.value is found
 
 
 @given(

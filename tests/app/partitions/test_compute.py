@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -49,6 +50,43 @@ async def test_work_is_done_in_its_turn(compute, gate):
     await asyncio.gather(*asked)
 
     assert done == ["short", "long", "short again"]
+
+
+@pytest.mark.parametrize(("seconds", "in_a_row"), [(0.0, 3), (0.01, 1)])
+async def test_short_work_is_done_in_a_row_for_some_milliseconds(compute, seconds, in_a_row):
+    turns, done = [0], []
+
+    async def turn():
+        while len(done) < 3:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    def work():
+        time.sleep(seconds)
+        done.append(turns[0])
+
+    await asyncio.gather(turn(), *(compute.now(work) for _ in range(3)))
+
+    assert max(map(done.count, done)) == in_a_row
+
+
+async def test_errors_of_work_are_for_whoever_asked_for_it(compute):
+    asked = [compute.now(int, text) for text in ("1", "x", "3")]
+
+    found = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert found[::2] == [1, 3]
+    assert isinstance(found[1], ValueError)
+
+
+async def test_short_work_that_nobody_waits_for_any_more_is_not_done(compute):
+    done = []
+    asked = [asyncio.create_task(compute.now(done.append, number)) for number in range(3)]
+    await asyncio.sleep(0)
+    asked[1].cancel()
+    await asyncio.wait(asked)
+
+    assert done == [0, 2]
 
 
 async def test_nothing_runs_beside_work_that_nobody_waits_for_any_more(compute, gate):
