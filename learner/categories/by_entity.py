@@ -67,7 +67,8 @@ class EntityCounts:
         Those that began anew since the last boundary, as ``fresh`` (m,) says, are not known yet.
         """
         known = entities.copy()
-        known[np.isin(entities, list(self._begun))] = MISSING
+        if self._begun:
+            known[np.isin(entities, list(self._begun))] = MISSING
         for row in np.flatnonzero(fresh).tolist():
             known[row:][entities[row:] == entities[row]] = MISSING
             self._begun.add(int(entities[row]))
@@ -141,7 +142,7 @@ def count_records(
     parents, own, votes = tables.parent, tables.own, tables.votes
     for i in range(slots.shape[0]):
         entity = entities[i]
-        if entity >= len(own):
+        if not 0 <= entity < len(own):
             continue
         if fresh[i]:
             own[entity], votes[entity] = 0.0, 0.0

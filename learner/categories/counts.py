@@ -43,15 +43,15 @@ class CategoryCounts:
     parent
         The field (c,) that tells most of each, `NONE` for none.
     own
-        The same of each entity; None if it is not known of which entity a record is.
+        The records of each entity with each value.
     n, fitted
         Records that were learned, and those with which parents were chosen.
     """
 
-    def __init__(self, c: int, *, by_entity: bool) -> None:
+    def __init__(self, c: int) -> None:
         self.values = Values(c)
         self.parent = np.full(c, NONE)
-        self.own = EntityCounts(c) if by_entity else None
+        self.own = EntityCounts(c)
         self.n = self.fitted = 0
         self._joint = np.zeros((c, c))
         self._told = np.full(1, MISSING)
@@ -91,12 +91,13 @@ class CategoryCounts:
         return result
 
     def learn(
-        self, codes: FloatArray, share: float, entities: tuple[IntArray, Mask] | None
+        self, codes: FloatArray, share: float, entities: IntArray, fresh: Mask
     ) -> tuple[IntArray, IntArray]:
         """Learn the values (m, c) of a batch; earlier ones count a ``share`` of what they did.
 
-        Return their slots, and those of them that have another value now. ``entities`` are the
-        slots (m,) of the records' entities, and which began anew there.
+        Return their slots, and those of them that have another value now. ``entities`` (m,) are the
+        slots of the records' entities, `MISSING` for none; ``fresh`` (m,) says which began anew
+        there.
         """
         if share < 1.0:
             self._forget(share)
@@ -107,24 +108,21 @@ class CategoryCounts:
         if self.n - self.fitted >= min(self.fitted // 4, REFIT):
             self.fitted = self.n
             self.parent = parents(gains(self._joint, self.values.members, self.values.ends))
-        if self.own is not None and entities is not None:
-            self.own.reserve(entities[0])
+        self.own.reserve(entities)
         self._derive()
-        self.end_batch(self._told[slots], entities, learning=True)
+        self.end_batch(self._told[slots], entities, fresh, learning=True)
         return slots, taken
 
     def end_batch(
-        self, slots: IntArray, entities: tuple[IntArray, Mask] | None, *, learning: bool
+        self, slots: IntArray, entities: IntArray, fresh: Mask, *, learning: bool
     ) -> None:
         """Let the counts of each entity follow a batch of records with slots (m, c)."""
-        if self.own is not None and entities is not None:
-            self.own.end_batch(slots, *entities, self._tables, learning=learning)
+        self.own.end_batch(slots, entities, fresh, self._tables, learning=learning)
 
     def _forget(self, share: float) -> None:
         self._joint *= share
         self.values.forget(share)
-        if self.own is not None:
-            self.own.forget(share)
+        self.own.forget(share)
 
     def _make_room(self, taken: IntArray) -> None:
         """Make room for new slots; what was known of those ``taken`` becomes that of the rests."""
@@ -136,18 +134,16 @@ class CategoryCounts:
             joint[rest] += joint[slot]
             joint[:, rest] += joint[:, slot]
             joint[slot] = joint[:, slot] = 0.0
-        if self.own is not None:
-            self.own.make_room(len(joint))
-            self.own.merge(taken, rests)
+        self.own.make_room(len(joint))
+        self.own.merge(taken, rests)
 
     def _derive(self) -> None:
         """Derive from the counts what probabilities are made of."""
         of, records = self.values, self._joint.diagonal()
         once = of.field[(records >= SEEN) & (records < TWICE)]
         before, self._told = self._told, of.told_apart(records)
-        if self.own is not None:
-            no_longer = np.flatnonzero(before[:-1] != self._told[: len(before) - 1])
-            self.own.merge(no_longer, of.field[no_longer])
+        no_longer = np.flatnonzero(before[:-1] != self._told[: len(before) - 1])
+        self.own.merge(no_longer, of.field[no_longer])
         count = np.asarray(np.bincount(self._told[:-1], records, len(records)), np.float64)
         c = len(self.parent)
         # the rests, with what was not seen yet
@@ -155,7 +151,7 @@ class CategoryCounts:
         probability = np.zeros((len(count) + 1, len(count)))
         probability[-1] = count / np.bincount(of.field, count)[of.field]
         order = np.argsort(-depths(self.parent), kind="stable")
-        own = self.own or EntityCounts(c)
+        own = self.own
         self._tables = Tables(
             of.members, of.ends, self.parent, order, probability, own.counts, own.votes, own.prior
         )
@@ -168,7 +164,7 @@ class CategoryCounts:
             prefix + "joint": self._joint,
             prefix + "parent": self.parent,
             prefix + "fitted": np.array([self.n, self.fitted]),
-            **({} if self.own is None else self.own.state(prefix)),
+            **self.own.state(prefix),
         }
 
     def restore(self, arrays: Arrays, prefix: str) -> None:
@@ -177,8 +173,7 @@ class CategoryCounts:
         self.values.restore(arrays, prefix)
         of, s = self.values.field, len(self.values.field)
         self._joint, self.parent, fitted = read(arrays, _TREE, prefix, s=s, c=c)
-        if self.own is not None:
-            self.own.restore(arrays, prefix, c, s)
+        self.own.restore(arrays, prefix, c, s)
         self.n, self.fitted = fitted.tolist()
         expect(self.fitted <= self.n and (self.parent < c).all(), "the parents of fields")
         expect((depths(self.parent) < c).all(), "a tree of fields")

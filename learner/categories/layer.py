@@ -82,8 +82,6 @@ class Categories:
     ----------
     c
         Number of the columns.
-    by_entity
-        Whether it is known of which entity each record is.
 
     Attributes
     ----------
@@ -93,9 +91,9 @@ class Categories:
         Whether rows have no other columns, d = 0; their numbers are then one that is missing.
     """
 
-    def __init__(self, c: int, *, by_entity: bool = False) -> None:
+    def __init__(self, c: int) -> None:
         require(0 < c <= MOST_FIELDS, "n_categories", c, f"from 1 to {MOST_FIELDS}")
-        self.counts = CategoryCounts(c, by_entity=by_entity)
+        self.counts = CategoryCounts(c)
         self.alone = False
         self._effects = Effects(self.counts.values.field, 0)
         self._pending: list[FloatArray] = []
@@ -118,12 +116,9 @@ class Categories:
         ``entities`` are their slots (m,), and which are new there, if they are known.
         """
         self.alone = rows.shape[1] == self.c
-        own = self.counts.own
-        if own is None or entities is None:
-            self._pending.append(rows)
-            return self.average(rows, density)
-        self._pending.append(np.column_stack([rows, *entities]))
-        return self.average(rows, density, own.take(*entities))
+        own = nobody(len(rows)) if entities is None else entities
+        self._pending.append(np.column_stack([rows, *own]))
+        return self.average(rows, density, self.counts.own.take(*own))
 
     def average(
         self,
@@ -133,8 +128,8 @@ class Categories:
     ) -> CategoricalRows:
         """Return rows (m, d + c) as ``take`` would return them now, of some ``entities`` (m,)."""
         X, slots = self.numbers(rows), self.counts.slots(self._codes(rows))
-        known = np.full(len(rows), MISSING) if entities is None else entities
-        slots = np.column_stack([slots, known])
+        own = nobody(len(rows))[0] if entities is None else entities
+        slots = np.column_stack([slots, own])
         if self._effects.n_fields != X.shape[1]:
             self._effects = Effects(self.counts.values.field, X.shape[1])
         # rounding may bring a probability above 1
@@ -142,9 +137,11 @@ class Categories:
         filled = slots
         if (slots[:, : self.c] == MISSING).any():
             filled, log_probability = self._filled(X, slots, log_probability, density)
-        own = self.in_units(X, filled)
+        average = self.in_units(X, filled)
         of_categories = np.column_stack([log_probability, self.counts.log_rarity(slots)])
-        return CategoricalRows(own.rows, of_categories, own.log_jacobian, own.units, slots)
+        return CategoricalRows(
+            average.rows, of_categories, average.log_jacobian, average.units, slots
+        )
 
     def in_units(self, X: FloatArray, slots: IntArray) -> InUnits:
         """Return numbers (m, d) of records with slots (m, c) as with average categories."""
@@ -180,7 +177,7 @@ class Categories:
 
     def codes(self) -> FloatArray:
         """Return the values that are told apart, and those of rows that wait to be learned."""
-        pending = [self._codes(self._without_entities(rows)).ravel() for rows in self._pending]
+        pending = [self._codes(rows[:, :-2]).ravel() for rows in self._pending]
         return np.concatenate([self.counts.values.codes, *pending])
 
     def numbers(self, rows: FloatArray) -> FloatArray:
@@ -239,30 +236,21 @@ class Categories:
         With a ``memory``, forget older ones.
         """
         pending, self._pending = np.concatenate(self._pending), []
-        rows = self._without_entities(pending)
-        entities = None if self.counts.own is None else self._entities(pending)
+        rows, (entities, fresh) = pending[:, :-2], _entities(pending)
         if learning:
-            self._learn(rows, memory, entities)
+            self._learn(rows, memory, entities, fresh)
         else:
             unknown = np.full((len(rows), self.c), MISSING)
-            self.counts.end_batch(unknown, entities, learning=False)
+            self.counts.end_batch(unknown, entities, fresh, learning=False)
         return rows
 
-    def _without_entities(self, pending: FloatArray) -> FloatArray:
-        """Return the columns (m, d + c) of rows that wait to be learned."""
-        return pending if self.counts.own is None else pending[:, :-2]
-
-    def _entities(self, pending: FloatArray) -> tuple[IntArray, Mask]:
-        """Return the slots (m,) of the entities of such rows, and which are new there."""
-        return pending[:, -2].astype(np.int64), pending[:, -1] > 0.0
-
     def _learn(
-        self, rows: FloatArray, memory: float | None, entities: tuple[IntArray, Mask] | None
+        self, rows: FloatArray, memory: float | None, entities: IntArray, fresh: Mask
     ) -> None:
         counts, effects = self.counts, self._effects
         share = 1.0 if memory is None else memory / (memory + len(rows))
         settled = counts.n > SETTLED
-        slots, taken = counts.learn(self._codes(rows), share, entities)
+        slots, taken = counts.learn(self._codes(rows), share, entities, fresh)
         if share < 1.0:
             effects.forget(share)
         effects.make_room(len(counts.values.field), taken)
@@ -288,16 +276,25 @@ class Categories:
 
         StateError if it cannot be one.
         """
-        c, own = self.c, self.counts.own
+        c = self.c
         self.counts.restore(arrays, "category_")
         (rows,) = read(arrays, _ROWS, "category_", n=pending)
         if pending > 0:
-            width = c + (0 if self.alone else d or 0) + 2 * (own is not None)
+            width = c + (0 if self.alone else d or 0) + 2
             expect(rows.shape[1] == width, "pending rows with their categories")
             self._pending = [rows]
-            if own is not None:
-                own.resume(*self._entities(rows))
+            self.counts.own.resume(*_entities(rows))
         field = self.counts.values.field
         has_begun = arrays.get("effect_0_parents", np.empty(0)).size > 0
         self._effects = Effects(field, d or 0 if has_begun else 0)
         self._effects.restore(arrays, field, c)
+
+
+def nobody(m: int) -> tuple[IntArray, Mask]:
+    """Return the slots (m,) of records of no entity, and which are new there."""
+    return np.full(m, MISSING), np.zeros(m, np.bool_)
+
+
+def _entities(pending: FloatArray) -> tuple[IntArray, Mask]:
+    """Return the slots (m,) of the entities of rows that wait, and which are new there."""
+    return pending[:, -2].astype(np.int64), pending[:, -1] > 0.0

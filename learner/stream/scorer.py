@@ -158,7 +158,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             alarm_rate,
             learning,
             Transforms(transforms or {}),
-            Categories(n_categories, by_entity=max_entities is not None) if n_categories else None,
+            Categories(n_categories) if n_categories else None,
             None if max_entities is None else Entities(max_entities, max_former_entities),
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),

@@ -28,7 +28,7 @@ def scored(rows, device, limit=1000):
 
 def learned(rows, device, batch=100, limit=1000):
     """Layers that have learned batches, with and without entities, and the roster of these."""
-    own, pooled, roster = Categories(2, by_entity=True), Categories(2), Roster(limit)
+    own, pooled, roster = Categories(2), Categories(2), Roster(limit)
     for start in range(0, len(rows), batch):
         some = slice(start, start + batch)
         own.take(rows[some], None, roster.take([str(d).encode() for d in device[some]]))
