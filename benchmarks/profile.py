@@ -30,6 +30,7 @@ PARTS = {
     "scoring: other measures, p-values": ("score (learner/stream/row_scores.py",),
     "learning: the network": ("Model.partial_fit (learner/model.py",),
     "learning: calibration, guard, drift": ("learn (learner/stream/learning.py",),
+    "the scorer, the rest": ("(learner/stream/scorer.py",),
     "writing scores as JSON": ("Messages.scores (app/pipeline/messages.py",),
     "filling batches of messages": (
         "Connection.fill (app/kafka/connection.py",
