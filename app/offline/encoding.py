@@ -25,7 +25,8 @@ from faust_oslrau.topics.formats import (
     framed,
 )
 
-from .input_files import InputFile, InputFileError, InputMessage
+from .input_files import InputFile
+from .input_messages import InputFileError, InputMessage
 
 _LARGEST_SCHEMA = 1_000_000
 

@@ -17,7 +17,10 @@ from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, Record
 
-from .input_files import InputFileError, NdjsonInput, ParquetInput, check_regular
+from .input_files import check_regular
+from .input_lines import NdjsonInput
+from .input_messages import InputFileError
+from .input_tables import ParquetInput
 
 _POLL_MS = 200
 _LETTER = {"key", "value", "headers"}

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from faust_oslrau.topics.documents import parse
 from faust_oslrau.topics.fields import listed
 
-from .input_files import InputFile, InputFileError, InputMessage, open_input
+from .input_files import InputFile, open_input
+from .input_messages import InputFileError, InputMessage
 from .partitioner import partition_of
 
 # True and 1.0 are equal to 1, so they are found as well.

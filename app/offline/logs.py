@@ -17,7 +17,8 @@ from faust_oslrau.app.kafka.topic_ids import topic_ids
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, Record
 
-from .input_files import InputFile, InputMessage
+from .input_files import InputFile
+from .input_messages import InputMessage
 from .log_schemas import LogSchemas
 from .partitioner import partition_of
 from .progress import Report

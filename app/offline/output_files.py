@@ -17,7 +17,7 @@ from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.topics import KafkaRecord, OutMessage
 from faust_oslrau.topics.formats import message_schema
 
-from .input_files import import_pyarrow
+from .input_tables import import_pyarrow
 
 _ALIASES = {"string": "string", "long": "int64", "double": "float64", "boolean": "bool"}
 

@@ -31,7 +31,8 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import TimeReader
 
 from .encoding import Encode, row_encoder
-from .input_files import InputFile, InputFileError, InputMessage
+from .input_files import InputFile
+from .input_messages import InputFileError, InputMessage
 from .partitioner import partition_of
 from .progress import Report
 

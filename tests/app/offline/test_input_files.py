@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.app.offline import input_files
-from faust_oslrau.app.offline.input_files import InputFileError, open_input
+from faust_oslrau.app.offline import input_lines
+from faust_oslrau.app.offline.input_files import open_input
+from faust_oslrau.app.offline.input_messages import InputFileError
 from faust_oslrau.topics import FeatureDecoder, Reason
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -121,7 +122,7 @@ def test_ndjson_lines_go_byte_for_byte(tmp_path):
 
 
 def test_a_line_without_an_end_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(input_files, "_LONGEST_LINE", 8)
+    monkeypatch.setattr(input_lines, "_LONGEST_LINE", 8)
     path = write(tmp_path, "rows.ndjson", b'{"a":1}\n' + b"\0" * 9)
     with pytest.raises(InputFileError, match="line 2: expected at most 8 bytes"):
         list(open_input(path))
