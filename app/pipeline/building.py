@@ -92,15 +92,13 @@ def compile_pipeline(settings: Settings, told: Told | None = None) -> None:
     Without it the first records would wait for the compiler.
     """
     often = replace(settings, learning=True, alarm_rate=0.1)
-    fields, n_categories = settings.chosen_fields, 1
-    if fields is None:  # the first records may have any
-        fields = (*(field for field, _ in settings.transforms), "count", "category")
-        counts = ["count"]
+    if settings.chosen_fields is None:  # the first records may have any
+        numbers = tuple(field for field, _ in settings.transforms)
+        decoder = new_decoder(settings, (*numbers, "count", "category"), 1, ["count"])
     else:
-        counts = [field for field, kind in settings.kinds if kind == Kind.COUNT]
-        n_categories = sum(kind == Kind.CATEGORY for _, kind in settings.kinds)
-    scorer = new_scorer(often, fields, n_categories, counts)
-    compile_scorer(scorer, len(fields) - n_categories, told)
+        decoder = new_decoder(settings, settings.chosen_fields)
+    scorer = new_scorer(often, decoder.fields, decoder.n_categories, decoder.counts)
+    compile_scorer(scorer, len(decoder.fields) - decoder.n_categories, told)
 
 
 def needs_times(settings: Settings) -> bool:
