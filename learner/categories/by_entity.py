@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
 from faust_oslrau.learner.state_schema import LARGEST, Entry, read
 from faust_oslrau.learner.stored import doubled
 from faust_oslrau.learner.vector.compiler import Array, kernel
@@ -22,8 +22,8 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 from .tree import STRENGTHS, Tables, records_of
 from .values import MISSING
 
-RECENT = 16_384.0
-"""Records that tell what entities are like."""
+SWEEPS = 8
+"""Steps towards the likeliest prior each time, from the one before."""
 
 LEAST_VOTE = -30.0
 """Nats by which a b is at most less likely than the likeliest, as an entity may change."""
@@ -36,7 +36,7 @@ K = len(STRENGTHS)
 _COUNTS = {
     "own": Entry(("e", "s"), 0.0, dtype="<f4"),
     "votes": Entry(("e", "c", K), LEAST_VOTE, 0.0, dtype="<f4"),
-    "shares": Entry(("c", K), 1.0, LARGEST),
+    "prior": Entry(("c", K), -LARGEST, 0.0),
 }
 
 
@@ -51,14 +51,13 @@ class EntityCounts:
         The log-likelihood of each b in the records of each entity, less the highest, for each field
         (e, c, K).
     prior
-        The log-probability of each b for a new entity (c, K).
+        The log-probability of each b for a new entity (c, K): the likeliest one, as entities are.
     """
 
     def __init__(self, c: int) -> None:
         self.counts = np.zeros((0, c), np.float32)
         self.votes = np.zeros((0, c, K), np.float32)
-        self._shares = np.ones((c, K))
-        self.prior = self._log_shares()
+        self.prior = np.full((c, K), -math.log(K))
         self._begun: set[int] = set()
 
     def take(self, entities: IntArray, fresh: Mask) -> IntArray:
@@ -79,11 +78,12 @@ class EntityCounts:
         self, slots: IntArray, entities: IntArray, fresh: Mask, tables: Tables, *, learning: bool
     ) -> None:
         """Learn, in place, the slots (m, c) of the records of a batch, which ends."""
-        if learning:
-            self._shares = np.maximum(self._shares * math.exp(-len(slots) / RECENT), 1.0)
-        count_records(slots, entities, fresh, tables, learning, self._shares)
-        self.prior[:] = self._log_shares()
+        count_records(slots, entities, fresh, tables, learning)
         self._begun.clear()
+
+    def fit(self) -> None:
+        """Learn, in place, what entities are like from all that are known."""
+        fit_prior(self.votes, self.prior)
 
     def reserve(self, entities: IntArray) -> None:
         """Make room for entities (m,), in steps that double it, as far as there is room."""
@@ -109,21 +109,17 @@ class EntityCounts:
         """Reduce all counts to a share of themselves."""
         self.counts *= np.float32(share)
 
-    def _log_shares(self) -> FloatArray:
-        return np.asarray(np.log(self._shares / self._shares.sum(axis=1, keepdims=True)))
-
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``restore`` needs."""
         return {
             prefix + "own": self.counts,
             prefix + "votes": self.votes,
-            prefix + "shares": self._shares,
+            prefix + "prior": self.prior,
         }
 
     def restore(self, arrays: Arrays, prefix: str, c: int, s: int) -> None:
         """Restore a state of ``s`` slots in ``c`` fields; StateError if it cannot be one."""
-        self.counts, self.votes, self._shares = read(arrays, _COUNTS, prefix, c=c, s=s)
-        self.prior = self._log_shares()
+        self.counts, self.votes, self.prior = read(arrays, _COUNTS, prefix, c=c, s=s)
 
     def resume(self, entities: IntArray, fresh: Mask) -> None:
         """Take the records (m,) that wait for a boundary as those taken since the last one."""
@@ -132,12 +128,11 @@ class EntityCounts:
 
 @kernel
 def count_records(
-    slots: Array, entities: Array, fresh: Array, tables: Tables, learning: bool, shares: Array
+    slots: Array, entities: Array, fresh: Array, tables: Tables, learning: bool
 ) -> None:
     """Learn the slots (m, c) of records of ``entities`` (m,), those ``fresh`` (m,) anew.
 
-    Each record votes with those before it, and then counts. ``shares`` (c, K) add up what is
-    probable of its entity.
+    Each record votes with those before it, and then counts.
     """
     parents, own, votes = tables.parent, tables.own, tables.votes
     for i in range(slots.shape[0]):
@@ -151,22 +146,34 @@ def count_records(
             if slot < 0 or not learning:
                 continue
             if parents[f] < 0 or given >= 0:
-                add_vote(entity, f, slot, given, tables, shares[f])
+                add_vote(entity, f, slot, given, tables)
             own[entity, slot] += 1.0
 
 
 @kernel
-def add_vote(entity: int, f: int, slot: int, given: int, tables: Tables, shares: Array) -> None:
+def add_vote(entity: int, f: int, slot: int, given: int, tables: Tables) -> None:
     """Add what a record of an entity with this slot of field ``f`` says of each b."""
     of = tables.members[tables.ends[f] : tables.ends[f + 1]]
-    votes, prior = tables.votes[entity, f], tables.prior[f]
-    p, n = tables.probability[given, slot], tables.own[entity, slot]
-    records, top, total = records_of(tables.own, entity, of), -np.inf, 0.0
+    votes, p, n = tables.votes[entity, f], tables.probability[given, slot], tables.own[entity, slot]
+    records, top = records_of(tables.own, entity, of), -np.inf
     for k in range(len(votes)):
         votes[k] += math.log((p + STRENGTHS[k] * n) / (1.0 + STRENGTHS[k] * records))
         top = max(top, votes[k])
     for k in range(len(votes)):
         votes[k] = max(votes[k] - top, LEAST_VOTE)
-        total += math.exp(prior[k] + votes[k])
-    for k in range(len(votes)):
-        shares[k] += math.exp(prior[k] + votes[k]) / total
+
+
+@kernel
+def fit_prior(votes: Array, prior: Array) -> None:
+    """Let the ``prior`` (c, K) of a field be as the votes (e, c, K) of all entities, by EM.
+
+    Those of entities with too few records to tell do not count; one more is like each b.
+    """
+    for f in range(len(prior)):
+        for _ in range(SWEEPS):
+            shares = np.ones(K)
+            for e in range(len(votes)):
+                if votes[e, f].min() < 0.0:
+                    weights = np.exp(prior[f] + votes[e, f])
+                    shares += weights / weights.sum()
+            prior[f] = np.log(shares / shares.sum())

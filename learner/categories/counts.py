@@ -108,6 +108,7 @@ class CategoryCounts:
         if self.n - self.fitted >= min(self.fitted // 4, REFIT):
             self.fitted = self.n
             self.parent = parents(gains(self._joint, self.values.members, self.values.ends))
+            self.own.fit()
         self.own.reserve(entities)
         self._derive()
         self.end_batch(self._told[slots], entities, fresh, learning=True)
