@@ -121,6 +121,15 @@ def test_the_settings_reach_the_learner_and_the_scorer():
     assert pipeline.scorer.learner.max_nodes is None
 
 
+def test_after_another_alarm_rate_messages_are_those_of_a_replay_with_it():
+    rare = replace(SETTINGS, alarm_rate=0.01)
+    before, (first,) = run([RECORDS[:300]])
+    after = PartitionPipeline.restored(before.snapshot(0, 300), rare).process(RECORDS[300:])
+    _, (old, replayed) = run([RECORDS[:300], RECORDS[300:]], rare)
+    assert (after.scores, after.alerts) == (replayed.scores, replayed.alerts)
+    assert first.scores != old.scores
+
+
 def test_a_drift_is_one_event_at_the_record_that_completed_it():
     rng = np.random.default_rng(6)
     rows = rng.normal(size=(8000, 2))
