@@ -78,6 +78,8 @@ class OSLRAUAnomaly(AnomalyDetector):
         require(batch_size >= 1, "batch_size", batch_size, "at least 1")
         self._categories = tuple(categories or ())
         c = len(self._categories)
+        alone = entity is None or c == 0
+        require(alone, "categories", categories, "none together with an entity")
         self._learner: Any = (learner or _default(entity, c)).untrained()
         has_entities = isinstance(self._learner, EntityDensity)
         require(

@@ -195,10 +195,13 @@ async def _network(chosen: list[HeldPartition], *, as_dot: bool) -> Answer:
     """Return the network of the first partition that has one."""
     for partition in chosen:
         place, names = partition.tp, partition.pipeline.learned_names
+        depends_on = partition.pipeline.dependences
 
-        def draw(learner: OSLRAU, place: Any = place, names: Any = names) -> Any:
+        def draw(
+            learner: OSLRAU, place: Any = place, names: Any = names, given: Any = depends_on
+        ) -> Any:
             if as_dot:
-                return learner.to_dot(names)
+                return learner.to_dot(names, given)
             where = {"topic": place.topic, "partition": place.partition}
             return {**where, "learned": learner.n_records_, **learner.outline(names)}
 

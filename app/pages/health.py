@@ -59,7 +59,7 @@ def _summary(partition: HeldPartition) -> dict[str, Any]:
         "partition": partition.tp.partition,
         "fields": partition.pipeline.fields,
         "left_out": partition.pipeline.left_out,
-        "depends_on": scorer.dependences(partition.pipeline.fields or ()) if scorer else {},
+        "depends_on": partition.pipeline.dependences,
         "start": partition.start,
         "successor_start": partition.successor and partition.successor.start,
         "successor_awaits": partition.successor_awaits,

@@ -224,6 +224,11 @@ class PartitionPipeline:
         """Names of the columns that the learner is given."""
         return self.scorer.learned_names(self.fields or ()) if self.scorer else []
 
+    @property
+    def dependences(self) -> dict[str, list[str]]:
+        """The categories that columns depend on, of those with any."""
+        return self.scorer.dependences(self.fields or ()) if self.scorer else {}
+
     def _texts(self) -> dict[float, str]:
         """Return the texts of categories that messages may name from now on, by their codes."""
         known = self._reader.columns.texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,8 +79,16 @@ class Drawn(DerivedQueries):
     def _nodes(self) -> list[Node]:
         raise NotImplementedError
 
-    def to_dot(self, names: Sequence[str] | None = None) -> str:
-        """Write the structure in Graphviz's language, with the fields' names if given."""
+    def to_dot(
+        self,
+        names: Sequence[str] | None = None,
+        depends_on: Mapping[str, Sequence[str]] | None = None,
+    ) -> str:
+        """Write the structure in Graphviz's language, with the fields' names if given.
+
+        ``depends_on`` has the categories on which fields depend, as `StreamScorer.dependences`
+        returns them: a drawing of its own beside that of the network.
+        """
         nodes, names = self._nodes(), self._names(names)
         lines = ["digraph spn {", "  node [fontname=sans fontsize=10];", "  edge [fontsize=8];"]
         for i, node in enumerate(nodes):
@@ -89,6 +97,10 @@ class Drawn(DerivedQueries):
         for parent, child, share in edges(nodes):
             label = "" if share is None else f' [label="{share:.2g}"]'
             lines.append(f"  n{parent} -> n{child}{label};")
+        for field, categories in (depends_on or {}).items():
+            lines += (
+                f"  {_quoted(each)} -> {_quoted(field)} [style=dashed];" for each in categories
+            )
         return "\n".join([*lines, "}"]) + "\n"
 
     def to_networkx(self, names: Sequence[str] | None = None) -> networkx.DiGraph:

@@ -47,6 +47,11 @@ def test_dot_names_fields_in_their_units_and_refuses_too_few_names(model):
         model.to_dot(["a"])
 
 
+def test_dot_shows_which_categories_fields_depend_on(model):
+    dot = model.to_dot(NAMES, {"speed": ["service", "region"], "region": ["service"]})
+    assert dot.count("style=dashed") == 3 and '"service" -> "region" [style=dashed];' in dot
+
+
 @needs_compiler("a long stream")
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("scale", [1e-200, 1e200])

@@ -95,6 +95,8 @@ SPANS = [(), ("0",), ("0.5",), ("0s",), ("ten",), ("5d",), ("5", "5"), ("1", "2"
         (IncidentParameters, {"major": -1.0}, r"major, critical = \(-1.0, 75.0\): expected 0 <="),
         (OSLRAUAnomaly, {"learner": EntityDensity()}, "expected with an EntityDensity only"),
         (OSLRAUAnomaly, {"learner": OSLRAU(), "entity": "machine"}, "with an EntityDensity only"),
+        (OSLRAUAnomaly, {"entity": "machine", "categories": ["service"]},
+         "none together with an entity"),
         (OSLRAUAnomaly, {"learner": OSLRAU(), "categories": ["service"]},
          "expected as many as a CategoricalDensity"),
     ],
