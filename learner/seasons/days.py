@@ -7,11 +7,12 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.scoring.clock import DAY
 from faust_oslrau.learner.state_schema import Entry, expect
 from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .calendar import DAY, UNKNOWN
+from .calendar import UNKNOWN
 
 HOURS = 24
 OF_HOUR = 4
