@@ -229,7 +229,4 @@ def is_due(partition: Array, deadlines: Array) -> bool:
     if partition[UNCHECKED] * CHECKED < slots:
         return False
     partition[UNCHECKED] = 0.0
-    earliest = math.inf
-    for slot in range(slots):
-        earliest = min(earliest, deadlines[slot])
-    return earliest < float(partition[NOW])
+    return bool(deadlines[:slots].min() < partition[NOW])
