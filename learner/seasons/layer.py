@@ -17,15 +17,12 @@ from .calendar import UNKNOWN, Calendar, week, weekday
 from .days import (
     DAYS_OF_WEEK,
     HOURS,
-    LEVEL,
-    LOG_RATIO,
     OF_HOUR,
     QUARTERS,
-    RATIO,
     WEEK,
     Days,
+    Usual,
     between_hours,
-    profile,
 )
 from .recent import RecentRows, Rows
 from .shapes import FARTHEST, find_shape, median, middle, without_days
@@ -78,7 +75,7 @@ class Seasons(Stored):
         self._days = Days(0)
         self.counting = np.zeros((6, 0), np.bool_)
         self._centre = np.empty(0)
-        self._usual = np.empty((3, WEEK, 0))
+        self._usual = Usual.constant(0)
 
     def take(
         self,
@@ -113,15 +110,15 @@ class Seasons(Stored):
     def less_usual(self, rows: Rows) -> InUnits:
         """Return rows less what is usual at their hour."""
         m, d = rows.values.shape
-        if self._usual.shape[2] == 0:  # before the first boundary
+        if self._usual.level.shape[1] == 0:  # before the first boundary
             units = np.broadcast_to([0.0, 1.0], (m, d, 2))
             return InUnits(rows.values, np.zeros(m), units)
         date, hour = self._calendar.local(rows.times)
         known = (date != UNKNOWN)[:, None]
         at = np.where(known[:, 0], weekday(date) * QUARTERS + (hour * OF_HOUR).astype(np.int64), 0)
-        ratio = np.where(known, self._usual[RATIO, at], 1.0)
-        shift = np.where(known, self._usual[LEVEL, at] + self._centre * (1.0 - ratio), 0.0)
-        slope = np.where(known & ~np.isnan(rows.values), -self._usual[LOG_RATIO, at], 0.0)
+        ratio = np.where(known, self._usual.ratio[at], 1.0)
+        shift = np.where(known, self._usual.level[at] + self._centre * (1.0 - ratio), 0.0)
+        slope = np.where(known & ~np.isnan(rows.values), -self._usual.log_ratio[at], 0.0)
         units = np.stack([shift, ratio], axis=2)
         return InUnits((rows.values - shift) / ratio, row_sums(slope), units)
 
@@ -150,7 +147,7 @@ class Seasons(Stored):
         self._reference = Scaling.of_rows(values).units
         self._days, self.counting = Days(d), np.zeros((6, d), np.bool_)
         self._centre = self._reference[0]
-        self._usual = profile(np.zeros((WEEK, d)), np.ones((WEEK, d)))
+        self._usual = Usual.constant(d)
 
     def _learn(self) -> bool:
         """Learn the shapes from the closed dates; return whether others count than before."""
@@ -168,7 +165,7 @@ class Seasons(Stored):
         rest = levels - of_dates(level, days.dates)
         centre = location + scale * median(rest.reshape(-1, rest.shape[2]))
         self._centre = np.where(np.isnan(centre), self._centre, centre)  # a field was not observed
-        self._usual = profile(level * scale, np.exp(np.clip(spread, -WIDEST, WIDEST)))
+        self._usual = Usual.of(level * scale, np.exp(np.clip(spread, -WIDEST, WIDEST)))
         return bool((self.counting != before).any())
 
     def _levels(self, levels: FloatArray, within: FloatArray) -> FloatArray:
@@ -208,7 +205,7 @@ class Seasons(Stored):
         """Return all that ``restore`` needs."""
         return {
             **super().state(),
-            "season_usual": self._usual[[LEVEL, RATIO]],
+            "season_usual": np.stack(self._usual[:2]),
             **self._days.state(),
             **self.recent.state(),
         }
@@ -217,7 +214,7 @@ class Seasons(Stored):
         """Restore a state of ``d`` fields, ``pending`` rows of which wait for the next boundary."""
         self.read_state(arrays, d=(0, d or 0))
         (usual,) = read(arrays, _USUAL, self.prefix, d=len(self._centre))
-        self._usual = profile(*usual)
+        self._usual = Usual.of(*usual)
         self._days = Days(len(self._centre))
         self._days.restore(arrays)
         self.recent.restore(arrays, d, pending)
