@@ -31,8 +31,9 @@ FEWEST_DAYS, FEWEST_WEEKS = 5, 4
 """Days that a daily shape must have predicted before it counts, and weeks that a weekly one must
 have predicted."""
 
-LEVEL_DAY, LEVEL_WEEK, STEPS_DAY, STEPS_WEEK, SPREAD_DAY, SPREAD_WEEK = range(6)
-"""Shapes of a field: levels of hours, what quarters of hours have beyond them, spreads of hours."""
+LEVELS, STEPS, SPREADS = slice(0, 2), slice(2, 4), slice(4, 6)
+"""Shapes of a field, of day and week: levels of hours, what quarters of hours have beyond them,
+spreads of hours."""
 
 WIDEST = 3.0
 """Largest difference from usual of the logarithm of a deviation."""
@@ -155,12 +156,12 @@ class Seasons(Stored):
         levels, spreads = days.level.astype(np.float64), days.spread.astype(np.float64)
         within = np.exp(2.0 * np.nan_to_num(median(spreads.reshape(-1, spreads.shape[2]))))
         level = self._levels(levels, within)
-        changed = (self.counting != before)[:SPREAD_DAY].any(axis=0)
+        changed = (self.counting != before)[: SPREADS.start].any(axis=0)
         if changed.any():  # deviations were those from another level
             days.forget_spread(changed)
             spreads[:, :, changed] = np.nan
         half = np.full(spreads.shape[2], 0.5)  # GAIN of it is a gain in nats
-        spread = between_hours(self._both(spreads, half, 0.0 * half, SPREAD_DAY))
+        spread = between_hours(self._both(spreads, half, 0.0 * half, SPREADS))
         location, scale = self._reference
         rest = levels - of_dates(level, days.dates)
         centre = location + scale * median(rest.reshape(-1, rest.shape[2]))
@@ -176,18 +177,20 @@ class Seasons(Stored):
         """
         hours = of_hours(levels)
         variance = middle(without_days(hours).reshape(-1, hours.shape[2]) ** 2) + within
-        level = between_hours(self._both(hours, variance, 0.0 * within, LEVEL_DAY))
-        seasonal = self.counting[[LEVEL_DAY, LEVEL_WEEK]].any(axis=0)
+        level = between_hours(self._both(hours, variance, 0.0 * within, LEVELS))
+        seasonal = self.counting[LEVELS].any(axis=0)
         rest = without_days(levels - of_dates(level, self._days.dates))
         unit = np.where(seasonal, within, np.inf)
-        return level + self._both(rest, unit, FARTHEST * np.sqrt(within), STEPS_DAY)
+        return level + self._both(rest, unit, FARTHEST * np.sqrt(within), STEPS)
 
-    def _both(self, levels: FloatArray, unit: FloatArray, least: FloatArray, at: int) -> FloatArray:
+    def _both(
+        self, levels: FloatArray, unit: FloatArray, least: FloatArray, which: slice
+    ) -> FloatArray:
         """Learn the daily and weekly shapes of ``levels`` (j, n, d); return their sum (7 n, d).
 
-        They count from ``at`` on.
+        ``which`` of the shapes they are.
         """
-        dates, before = self._days.dates, self.counting[at : at + 2]
+        dates, before = self._days.dates, self.counting[which]
         same, days = np.zeros(len(dates), np.int64), without_days(levels)
         daily = find_shape(days, same, dates, unit, FEWEST_DAYS, before[0], least)
         found = np.where(daily.counts, daily.values, 0.0)
@@ -197,7 +200,7 @@ class Seasons(Stored):
         total = np.zeros((DAYS_OF_WEEK, *levels.shape[1:])) + found
         total[: len(weekly.values)] += np.where(weekly.counts, weekly.values, 0.0)
         self.counting = self.counting.copy()
-        self.counting[at : at + 2] = daily.counts, weekly.counts
+        self.counting[which] = daily.counts, weekly.counts
         total = total.reshape(-1, levels.shape[2])
         return np.asarray(total - total.mean(axis=0))
 
