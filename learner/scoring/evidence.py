@@ -34,9 +34,9 @@ from faust_oslrau.learner.vector.math import log_positive
 from .reference import RECENT
 
 SHAPES = np.array([0.2, 0.5])
-"""The shapes k, one for each horizon. With 0.2 alone, half as many incidents are false, but four of
-eight devices that drift by ten deviations over 1,000 records open none; with 0.5 alone, bursts of
-ten records are missed."""
+"""The shapes k, one for each horizon. With 0.2 alone, fewer incidents are false, on some streams by
+half, but four of eight devices that drift by ten deviations over 1,000 records open none; with 0.5
+alone, more faults of ten records are missed."""
 
 LOG_SHAPES = np.log(SHAPES)
 N = len(SHAPES)
