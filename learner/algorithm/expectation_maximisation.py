@@ -21,6 +21,7 @@ from faust_oslrau.learner.network.layout import (
     ROOT,
     SUM,
     Pools,
+    total_weight,
 )
 from faust_oslrau.learner.network.leaves import gaussian, refresh_leaf, refresh_multivariate
 from faust_oslrau.learner.vector.blocks import copy_columns, is_complete, new_block
@@ -67,16 +68,37 @@ def is_mixture(pools: Pools, child: int) -> bool:
 def learn_mixtures(
     pools: Pools, Z: Array, values: Array, complete: bool, variance_floor: float
 ) -> None:
-    """Let all mixtures learn a mini-batch ``Z`` (d, m), given the log-densities of the nodes.
+    """Let all mixtures learn a mini-batch ``Z`` (d, m), given the log-densities of all nodes.
 
     ``values`` (nodes, >= m) have columns for whole lanes. ``complete`` says that no value is
-    missing.
+    missing. Weights of grown components are counts of records; those of mixtures are multiples of
+    their sum, such that the share of each mixture is its mean share of records: of all that it has
+    learned, with three made-up ones of which each part has one, and later of some `LATEST`.
     """
     d, m = Z.shape
-    block = new_block(d, max(m, 2))
+    block, shares = new_block(d, max(m, 2)), np.zeros((2, padded(max(m, 2))))
     copy_columns(Z, 0, m, block)
-    nowhere = np.empty(0, np.int64)
-    update_mixtures(pools, MiniBatch(block, values, nowhere, m, complete), variance_floor)
+    batch = MiniBatch(block, values, np.empty(0, np.int64), m, complete)
+    nodes, edges, root, rest = pools.nodes, pools.edges, pools.header[ROOT], 1.0
+    grown = total = total_weight(pools, root)
+    edge = nodes[root]["first_edge"]
+    while edge != NIL:
+        child = edges[edge]["child"]
+        if is_mixture(pools, child):
+            grown -= edges[edge]["weight"]
+            share, n = edges[edge]["weight"] / total, min(nodes[child]["count"], LATEST)
+            learned = posterior(batch, child, root, share, 0.0, shares)
+            share = (share * n + learned - COST * m) / (n + m)
+            edges[edge]["weight"] = max(share, LEAST_SHARE)
+            rest -= edges[edge]["weight"]
+            update_mixture(pools, batch, child, shares, variance_floor)
+        edge = edges[edge]["next"]
+    unit = (grown + m) / max(rest, LEAST_REST)
+    edge = nodes[root]["first_edge"]
+    while edge != NIL:
+        if is_mixture(pools, edges[edge]["child"]):
+            edges[edge]["weight"] *= unit
+        edge = edges[edge]["next"]
 
 
 @kernel
@@ -118,47 +140,6 @@ def count_as_one(pools: Pools, mixture: int, variance_floor: float) -> None:
 
 
 @kernel
-def update_mixtures(pools: Pools, batch: MiniBatch, variance_floor: float) -> None:
-    """Let all mixtures learn a mini-batch that is evaluated, the root included.
-
-    Weights of grown components are counts of records; those of mixtures are multiples of their sum,
-    such that the share of each mixture is its mean share of records: of all that it has learned,
-    with three made-up ones of which each part has one, and later of some `LATEST`.
-    """
-    nodes, edges, m = pools.nodes, pools.edges, batch.m
-    root, rest, shares = pools.header[ROOT], 1.0, np.zeros((2, padded(max(m, 2))))
-    grown = total = total_weight(pools, root)
-    edge = nodes[root]["first_edge"]
-    while edge != NIL:
-        child = edges[edge]["child"]
-        if is_mixture(pools, child):
-            grown -= edges[edge]["weight"]
-            share, n = edges[edge]["weight"] / total, min(nodes[child]["count"], LATEST)
-            learned = posterior(batch, child, root, share, 0.0, shares)
-            share = (share * n + learned - COST * m) / (n + m)
-            edges[edge]["weight"] = max(share, LEAST_SHARE)
-            rest -= edges[edge]["weight"]
-            update_mixture(pools, batch, child, shares, variance_floor)
-        edge = edges[edge]["next"]
-    unit = (grown + m) / max(rest, LEAST_REST)
-    edge = nodes[root]["first_edge"]
-    while edge != NIL:
-        if is_mixture(pools, edges[edge]["child"]):
-            edges[edge]["weight"] *= unit
-        edge = edges[edge]["next"]
-
-
-@kernel
-def total_weight(pools: Pools, s: int) -> float:
-    """Sum of the weights of a sum's children."""
-    total, edge = 0.0, pools.nodes[s]["first_edge"]
-    while edge != NIL:
-        total += pools.edges[edge]["weight"]
-        edge = pools.edges[edge]["next"]
-    return total
-
-
-@kernel
 def posterior(
     batch: MiniBatch, child: int, parent: int, weight: float, least: float, shares: Array
 ) -> float:
@@ -166,15 +147,13 @@ def posterior(
 
     Those below ``least`` count as 0, as do columns past the mini-batch.
     """
-    values, m, total = batch.values, batch.m, 0.0
+    values, m = batch.values, batch.m
     for r in range(0, m, WIDTH):
         ahead = load(values, child, r) - load(values, parent, r)
         share = exp_bounded(ahead) * weight
         store(shares, 0, r, choose(share > least, share, 0.0))
     shares[0, m:] = 0.0
-    for r in range(m):
-        total += shares[0, r]
-    return total
+    return float(shares[0, :m].sum())
 
 
 @kernel

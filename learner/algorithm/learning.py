@@ -25,7 +25,7 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .pruning import SPARE, forget, prune
 from .structure_update import oslrau
-from .tasks import TASK_FIELDS, LearningRule, MiniBatch
+from .tasks import TASK, LearningRule, MiniBatch
 
 
 @kernel
@@ -47,7 +47,7 @@ def learn(
     mini-batch.
     """
     block = new_block(Z.shape[0], batch_size)
-    tasks = np.empty((len(pools.nodes), TASK_FIELDS), np.int64)
+    tasks = np.empty(len(pools.nodes), TASK)
     value_rows = np.arange(len(values) if batch_size > 1 else 0)
     while start < Z.shape[1]:
         if rule.grow and not has_room(pools):

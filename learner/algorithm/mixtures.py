@@ -25,11 +25,12 @@ from faust_oslrau.learner.network.layout import (
     SUM,
     moments_length,
     statistics_length,
+    total_weight,
 )
 from faust_oslrau.learner.network.leaves import refresh_multivariate
 from faust_oslrau.learner.network.structure import Network
 
-from .expectation_maximisation import fit_products, total_weight
+from .expectation_maximisation import fit_products
 from .start import background_blocks
 
 FIRST_RECORDS = 480

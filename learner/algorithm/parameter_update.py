@@ -14,7 +14,7 @@ from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .expectation_maximisation import is_mixture
 from .moments import add_counts, update_moments
-from .tasks import CLEAR_WIN, TASK_GROW, TASK_HI, TASK_LO, TASK_NODE, TASK_TOP, MiniBatch, push
+from .tasks import CLEAR_WIN, MiniBatch, push
 
 
 @kernel
@@ -28,8 +28,8 @@ def update_sum(pools: Pools, batch: MiniBatch, tasks: Array, n_tasks: int) -> in
     """
     header, nodes, edges = pools.header, pools.nodes, pools.edges
     values, segments = batch.values, batch.segments
-    s, lo, hi = tasks[n_tasks, TASK_NODE], tasks[n_tasks, TASK_LO], tasks[n_tasks, TASK_HI]
-    top, grow = tasks[n_tasks, TASK_TOP], tasks[n_tasks, TASK_GROW]
+    task = tasks[n_tasks]  # the first push overwrites it
+    s, lo, hi, top, grow = task["node"], task["lo"], task["hi"], task["top"], task["grow"]
     m = hi - lo
     best, choice = np.full(m, -np.inf), np.zeros(m, np.int64)
     n_children = nodes[s]["n_children"]

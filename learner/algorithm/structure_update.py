@@ -23,18 +23,7 @@ from .create_multivariate_gaussian import create_multivariate_gaussians
 from .moments import add_counts, update_leaf, update_moments
 from .parameter_update import update_multivariate_leaf, update_sum
 from .simplification import dissolve_product
-from .tasks import (
-    TASK_EDGE,
-    TASK_GROW,
-    TASK_HI,
-    TASK_LO,
-    TASK_NODE,
-    TASK_PARENT,
-    TASK_TOP,
-    LearningRule,
-    MiniBatch,
-    push,
-)
+from .tasks import LearningRule, MiniBatch, push
 
 
 @kernel
@@ -51,8 +40,7 @@ def oslrau(pools: Pools, batch: MiniBatch, tasks: Array, rule: LearningRule) -> 
     n_tasks = push(tasks, n_tasks, header[ROOT], NIL, NIL, 0, m, m, int(rule.grow))
     while n_tasks > 0:
         n_tasks -= 1
-        i = tasks[n_tasks, TASK_NODE]
-        lo, hi = tasks[n_tasks, TASK_LO], tasks[n_tasks, TASK_HI]
+        i, lo, hi = tasks[n_tasks]["node"], tasks[n_tasks]["lo"], tasks[n_tasks]["hi"]
         kind = nodes[i]["kind"]
         if kind == SUM:
             n_tasks = update_sum(pools, batch, tasks, n_tasks)
@@ -92,10 +80,9 @@ def update_product(
     """
     _, nodes, edges, scopes, stats = pools
     Z, segments = batch.Z, batch.segments
-    i, parent = tasks[n_tasks, TASK_NODE], tasks[n_tasks, TASK_PARENT]
-    place = tasks[n_tasks, TASK_EDGE]
-    lo, hi, top = tasks[n_tasks, TASK_LO], tasks[n_tasks, TASK_HI], tasks[n_tasks, TASK_TOP]
-    grow, k = tasks[n_tasks, TASK_GROW], nodes[i]["n_scope"]
+    task = tasks[n_tasks]  # the first push overwrites it
+    i, parent, place, grow = task["node"], task["parent"], task["edge"], task["grow"]
+    lo, hi, top, k = task["lo"], task["hi"], task["top"], nodes[i]["n_scope"]
     update_moments(i, nodes, scopes, stats, Z, segments, lo, hi, batch.complete)
     owner, group, leaves = np.empty((3, k), np.int64)
     n_joined, a, b = 0, NIL, NIL

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 CLEAR_WIN = 1e-9
@@ -16,19 +18,10 @@ CLEAR_WIN = 1e-9
 margin, rounding would decide between equal components. Components are equal at the start, and
 still equal after a first mini-batch that the units were learned from."""
 
-(
-    TASK_NODE,
-    TASK_PARENT,
-    TASK_EDGE,
-    TASK_LO,
-    TASK_HI,
-    TASK_TOP,
-    TASK_GROW,
-    TASK_FIELDS,
-) = range(8)
-"""Columns of the stack: the node, the parent that sent it the rows, the edge between them, the
-bounds of its segment, the end of the segments in use, and whether the structure may change at and
-below the node."""
+TASK = np.dtype([(name, "<i8") for name in ("node", "parent", "edge", "lo", "hi", "top", "grow")])
+"""One task: the node, the parent that sent it the rows, the edge between them, the bounds of its
+segment, the end of the segments in use, and whether the structure may change at and below the
+node."""
 
 
 class MiniBatch(NamedTuple):
@@ -85,11 +78,7 @@ def push(
 
     ``grow`` is 1 or 0: a boolean would compile this kernel once more.
     """
-    tasks[n_tasks, TASK_NODE] = node
-    tasks[n_tasks, TASK_PARENT] = parent
-    tasks[n_tasks, TASK_EDGE] = edge
-    tasks[n_tasks, TASK_LO] = lo
-    tasks[n_tasks, TASK_HI] = hi
-    tasks[n_tasks, TASK_TOP] = top
-    tasks[n_tasks, TASK_GROW] = grow
+    task = tasks[n_tasks]
+    task["node"], task["parent"], task["edge"] = node, parent, edge
+    task["lo"], task["hi"], task["top"], task["grow"] = lo, hi, top, grow
     return n_tasks + 1

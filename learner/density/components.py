@@ -198,16 +198,7 @@ def own_quantiles(n: int, score: float, mixture: Array, sums: Array) -> tuple[fl
     store(sums, 0, 0, lowest)
     store(sums, 1, 0, highest)
     store(sums, 2, 0, total)
-    return float(sums[0].min()), float(sums[1].max()), lanes_sum(sums[2])
-
-
-@kernel
-def lanes_sum(lanes: Array) -> float:
-    """Add up lanes (WIDTH,)."""
-    total = 0.0
-    for i in range(WIDTH):
-        total += lanes[i]
-    return total
+    return float(sums[0].min()), float(sums[1].max()), float(sums[2].sum())
 
 
 @kernel
@@ -225,4 +216,4 @@ def mass_below(x: float, n: int, mixture: Array, sums: Array) -> tuple[float, fl
     store(sums, 0, 0, below)
     store(sums, 1, 0, density)
     store(sums, 2, 0, slope)
-    return lanes_sum(sums[0]), lanes_sum(sums[1]) / SQRT_2PI, lanes_sum(sums[2]) / SQRT_2PI
+    return float(sums[0].sum()), sums[1].sum() / SQRT_2PI, sums[2].sum() / SQRT_2PI

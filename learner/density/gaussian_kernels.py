@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from faust_oslrau.learner.vector.blocks import copy_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     SUMS,
@@ -211,9 +212,7 @@ def distances(
     block, lanes, result = np.zeros((d, WIDTH)), np.empty((2 * d, WIDTH)), np.empty((1, WIDTH))
     for r in range(0, m, WIDTH):
         n = min(WIDTH, m - r)
-        for v in range(d):
-            for i in range(n):
-                block[v, i] = Z[v, r + i]
+        copy_columns(Z, r, n, block)
         for k in range(K):
             for v in range(d):
                 store(lanes, v, 0, load(block, v, 0) - mean[k, v])

@@ -27,11 +27,9 @@ from .watch import Watch
 
 Others = tuple[FloatArray, FloatArray, FloatArray]
 
-YOUNG = 4096
-"""Records up to which that is estimated at each boundary, as it changes quickly."""
-
 REFIT = 4096
-"""Later it is estimated whenever so many records have come."""
+"""What entities are like is estimated at each boundary up to so many records, as it changes
+quickly, and later whenever as many have come."""
 
 _FIRST = {"first": counts("m"), "first_fresh": flags("m")}
 
@@ -225,7 +223,7 @@ class Entities(Stored):
         before, self._records = self._records, n
         self._habits.end_batch()
         self._scores.end_batch(learning=learning)
-        if learning and (n <= YOUNG or n // REFIT > before // REFIT):
+        if learning and (n <= REFIT or n // REFIT > before // REFIT):
             some = population.sampled(len(self.roster))
             self._population = population.estimate(
                 self._levels[some], self._statistics[some], self._population

@@ -24,8 +24,6 @@ TYPICAL = 0.6745
 FARTHEST = 1e150
 """Distance that larger ones count as, so that their squares are numbers."""
 
-_LEAST = [0.0 if at == WEIGHT else -LARGEST for at in range(2)]
-
 
 class History(Stored):
     """Widens rows by running means, and takes the means out of what is said of the rows.
@@ -45,7 +43,7 @@ class History(Stored):
     """
 
     schema: ClassVar = {
-        "_means": Entry((SLOTS, "s", "d", 2), _LEAST),
+        "_means": Entry((SLOTS, "s", "d", 2), [-LARGEST, 0.0]),  # mean and weight
         "_last": Entry((SLOTS,), dtype="<i8", new=-1),
         "_spread": Entry(("s", "w"), POSITIVE, np.inf),
         "_records": counts(1),

@@ -174,12 +174,21 @@ def take_statistics(pools: Pools, length: int) -> int:
 @kernel
 def add_statistics(pools: Pools, i: int, source: int) -> int:
     """Give a node the part of the statistics of ``source`` in its scope; return their offset."""
-    nodes = pools.nodes
-    length = statistics_length(nodes[i]["kind"], nodes[i]["n_scope"])
-    offset = take_statistics(pools, length)
-    nodes[i]["stats"] = offset
-    copy_statistics(pools, source, i)
-    return offset
+    nodes, scopes, stats = pools.nodes, pools.scopes, pools.stats
+    k, n, old = nodes[source]["n_scope"], nodes[i]["n_scope"], nodes[source]["stats"]
+    new = take_statistics(pools, statistics_length(nodes[i]["kind"], n))
+    nodes[i]["stats"] = new
+    at, position = np.empty(n, np.int64), 0
+    for a in range(n):
+        while scopes[nodes[source]["scope"] + position] != scopes[nodes[i]["scope"] + a]:
+            position += 1
+        at[a] = position
+    for a in range(n):
+        stats[new + a] = stats[old + at[a]]
+        stats[new + n + a] = stats[old + k + at[a]]
+        for b in range(n):
+            stats[new + 2 * n + a * n + b] = stats[old + 2 * k + at[a] * k + at[b]]
+    return new
 
 
 @kernel
@@ -199,25 +208,6 @@ def join_scopes(pools: Pools, a: int, b: int) -> int:
             j += 1
     header[SCOPES_TOP] += n + m
     return start
-
-
-@kernel
-def copy_statistics(pools: Pools, source: int, target: int) -> None:
-    """Copy the statistics of ``source``, restricted to the scope of ``target``, to the latter."""
-    nodes, scopes, stats = pools.nodes, pools.scopes, pools.stats
-    k, n = nodes[source]["n_scope"], nodes[target]["n_scope"]
-    old, new = nodes[source]["stats"], nodes[target]["stats"]
-    at = np.empty(n, np.int64)
-    position = 0
-    for a in range(n):
-        while scopes[nodes[source]["scope"] + position] != scopes[nodes[target]["scope"] + a]:
-            position += 1
-        at[a] = position
-    for a in range(n):
-        stats[new + a] = stats[old + at[a]]
-        stats[new + n + a] = stats[old + k + at[a]]
-        for b in range(n):
-            stats[new + 2 * n + a * n + b] = stats[old + 2 * k + at[a] * k + at[b]]
 
 
 @kernel

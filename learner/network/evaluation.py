@@ -103,15 +103,8 @@ def evaluate_product_of_row(i: int, nodes: Array, edges: Array, Z: Array, values
             n_leaves += 1
         edge = edges[edge]["next"]
     values[i, 0] = total + log_norm
-    if n_leaves < nodes[i]["n_children"]:
-        multiply_inner_of_row(i, nodes, edges, values)
-
-
-@kernel
-def multiply_inner_of_row(i: int, nodes: Array, edges: Array, values: Array) -> None:
-    """Add the log-densities of those children of a product that are not univariate leaves."""
-    edge = nodes[i]["first_edge"]
-    while edge != NIL:
+    edge = nodes[i]["first_edge"] if n_leaves < nodes[i]["n_children"] else NIL
+    while edge != NIL:  # inner nodes last, as in a block
         child = edges[edge]["child"]
         if nodes[child]["kind"] != LEAF:
             values[i, 0] += values[child, 0]

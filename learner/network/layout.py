@@ -162,3 +162,13 @@ def list_nodes(root: int, nodes: Array, edges: Array, result: Array) -> int:
         height += 1
         depth = max(depth, height)
     return depth
+
+
+@kernel
+def total_weight(pools: Pools, s: int) -> float:
+    """Sum of the weights of a sum's children."""
+    total, edge = 0.0, pools.nodes[s]["first_edge"]
+    while edge != NIL:
+        total += pools.edges[edge]["weight"]
+        edge = pools.edges[edge]["next"]
+    return total

@@ -21,10 +21,18 @@ from faust_oslrau.learner.density.given_others import (
     new_scratch,
 )
 from faust_oslrau.learner.density.mixtures import add_component, clear, close
-from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, NIL, PRODUCT, SUM, Pools
+from faust_oslrau.learner.network.layout import (
+    LEAF,
+    MULTIVARIATE_LEAF,
+    NIL,
+    PRODUCT,
+    SUM,
+    Pools,
+    total_weight,
+)
 from faust_oslrau.learner.network.leaves import gaussian, parameters
 from faust_oslrau.learner.vector.compiler import Array, kernel
-from faust_oslrau.learner.vector.lanes import WIDTH, Value, aligned_stack, load, spread, store
+from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, load, spread, store
 from faust_oslrau.learner.vector.math import log_positive
 
 
@@ -92,16 +100,16 @@ def leave_one_out(
     alone: the rounding of sums over leaves depends on it, and must not change with the indices of
     nodes. The network must be a tree.
     """
-    nodes, edges = pools.nodes, pools.edges
-    d, root = Z.shape[0], live[-1]
-    factors = new_factors(d)
+    nodes, d, root = pools.nodes, Z.shape[0], live[-1]
+    rows, variables = np.empty((2, d), np.int64)
+    factors = Factors(rows, variables, np.empty(3 * d), np.empty((2 * d, WIDTH)))
     row, log_weight = value_rows.copy(), np.zeros(len(value_rows))
     clear(mixtures, d)
     downs[row[root]] = 0.0
     for i in live[::-1]:
         kind = nodes[i]["kind"]
         if kind == SUM:
-            descend_sum(i, nodes, edges, m, downs, row, log_weight, d, mixtures)
+            descend_sum(pools, i, m, downs, row, log_weight, d, mixtures)
         elif kind == PRODUCT:
             descend_product(pools, i, Z, m, values, downs, row, log_weight[i], factors, mixtures)
         elif kind == MULTIVARIATE_LEAF:
@@ -111,9 +119,8 @@ def leave_one_out(
 
 @kernel
 def descend_sum(
+    pools: Pools,
     i: int,
-    nodes: Array,
-    edges: Array,
     m: int,
     downs: Array,
     row: Array,
@@ -122,20 +129,17 @@ def descend_sum(
     mixtures: Array,
 ) -> None:
     """Give each child of a sum the sum's derivative times the weight of the child."""
-    total = 0.0
-    edge = nodes[i]["first_edge"]
-    while edge != NIL:
-        total += edges[edge]["weight"]
-        edge = edges[edge]["next"]
+    nodes, edges, total = pools.nodes, pools.edges, total_weight(pools, i)
     edge = nodes[i]["first_edge"]
     while edge != NIL:
         child = edges[edge]["child"]
         row[child] = row[i]
         log_weight[child] = log_weight[i] + log_positive(edges[edge]["weight"] / total)
         if nodes[child]["kind"] == LEAF:
+            mean, variance = nodes[child]["mean"], 1.0 / nodes[child]["precision"]
             for r in range(0, m, WIDTH):
                 down = load(downs, row[i], r) + log_weight[child]
-                add_leaf(child, nodes, r, down, d, mixtures)
+                add_component(nodes[child]["scope"], r, down, mean, variance, d, mixtures)
         edge = edges[edge]["next"]
 
 
@@ -211,13 +215,6 @@ def descend_multivariate(
 
 
 @kernel
-def new_factors(d: int) -> Factors:
-    """Return scratch for products over up to ``d`` variables."""
-    rows, variables = np.empty(d, np.int64), np.empty(d, np.int64)
-    return Factors(rows, variables, np.empty(3 * d), np.empty((2 * d, WIDTH)))
-
-
-@kernel
 def list_factors(i: int, nodes: Array, edges: Array, row: Array, factors: Factors) -> int:
     """List the children of a product in ``factors``; return their number."""
     rows, variables, forms, _ = factors
@@ -232,10 +229,3 @@ def list_factors(i: int, nodes: Array, edges: Array, row: Array, factors: Factor
         n += 1
         edge = edges[edge]["next"]
     return n
-
-
-@kernel
-def add_leaf(i: int, nodes: Array, r: int, log_weight: Value, d: int, mixtures: Array) -> None:
-    """Add a univariate leaf to the mixture of its variable, for the lane of rows from ``r`` on."""
-    mean, variance = nodes[i]["mean"], 1.0 / nodes[i]["precision"]
-    add_component(nodes[i]["scope"], r, log_weight, mean, variance, d, mixtures)

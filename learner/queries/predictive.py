@@ -17,8 +17,8 @@ from faust_oslrau.learner.network.layout import (
     NIL,
     NODES_TOP,
     PRODUCT,
-    SUM,
     Pools,
+    total_weight,
 )
 from faust_oslrau.learner.network.leaves import parameters
 from faust_oslrau.learner.network.structure import Network
@@ -73,7 +73,7 @@ def descend(
     nodes, edges, share = pools.nodes, pools.edges, np.zeros((len(values), m))
     share[live[-1]] = 1.0
     for i in live[::-1]:
-        kind, edge, total = nodes[i]["kind"], nodes[i]["first_edge"], 0.0
+        kind, total = nodes[i]["kind"], total_weight(pools, i)
         if kind == LEAF:
             v = nodes[i]["scope"]
             mean = location[v] + scale[v] * nodes[i]["mean"]
@@ -84,9 +84,6 @@ def descend(
         elif kind == MULTIVARIATE_LEAF:
             variables, mean, W = parameters(i, nodes, pools.scopes, pools.stats)
             add_gaussian(Z, variables, mean, W, share[i], location, scale, components)
-        while edge != NIL and kind == SUM:
-            total += edges[edge]["weight"]
-            edge = edges[edge]["next"]
         edge = nodes[i]["first_edge"]
         while edge != NIL:
             child = edges[edge]["child"]

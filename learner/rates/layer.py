@@ -10,7 +10,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.keys import Key, entity_name
-from faust_oslrau.learner.scoring.block import BEGAN, ENDED, ChangedRate, RateChange
+from faust_oslrau.learner.scoring.block import BAND, BEGAN, ENDED, ChangedRate, RateChange
 from faust_oslrau.learner.seasons.calendar import Calendar, weekday
 from faust_oslrau.learner.silence.subjects import PARTITION, packed_names, read_names
 from faust_oslrau.learner.state_schema import Entry, counts, expect, flags, read
@@ -23,9 +23,6 @@ MOST_ENTITIES = 1000
 
 LEAST_SECONDS, MOST_SECONDS = 1.0, 3600.0
 """Lengths of windows."""
-
-LOW, HIGH = 0.01, 0.99
-"""Quantiles between which a count is usual."""
 
 _NO_WINDOW = -1
 
@@ -198,8 +195,7 @@ class Rates:
             self.seconds,
             self._records[slot],
             float(predicted.expected[slot]),
-            predicted.quantile(slot, LOW),
-            predicted.quantile(slot, HIGH),
+            *(predicted.quantile(slot, level) for level in BAND),
         )
 
     def state(self) -> Arrays:

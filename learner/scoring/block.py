@@ -16,6 +16,9 @@ from .drift import Change
 from .entity_events import EntityEvent
 from .incident import IncidentEvent
 
+BAND = 0.01, 0.99
+"""Levels of the quantiles between which a field, or a number of records, is as expected."""
+
 
 class Forecast(NamedTuple):
     """What is expected of each field of m records before they come, in the fields' own units.

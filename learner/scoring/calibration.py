@@ -106,9 +106,6 @@ PRIOR_IN_TAIL = 10
 SMALLEST_P_VALUE = float(np.finfo(np.float64).tiny)
 """Smallest p-value, so that its logarithm is finite."""
 
-QUARTER = 4
-"""Where there is no tail, scores below all others are held against the lowest quarter."""
-
 
 class Tail(NamedTuple):
     """Generalised Pareto distribution of how far a score lies below ``threshold``."""
@@ -188,7 +185,7 @@ class Calibration:
         if self.tail is not None:
             beyond = self.tail.log_survival(score) - self.tail.log_survival(lowest)
             return np.asarray(np.exp(beyond), np.float64)
-        spread = self.ascending[len(self.ascending) // QUARTER] - lowest
+        spread = self.ascending[len(self.ascending) // 4] - lowest  # of the lowest quarter
         excess = (lowest - score) / spread if spread > 0.0 else np.zeros(len(score))
         return np.asarray(0.5 + 0.5 / (1.0 + excess), np.float64)
 

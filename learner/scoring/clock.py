@@ -31,7 +31,8 @@ STRETCH = 32
 """Medians in a stretch: the clock follows time stamps that jump back after one or two stretches."""
 
 DAY = 86_400_000
-"""Milliseconds by which a time stamp may be ahead of the clock: time zones may be mistaken."""
+"""Milliseconds of a day. A time stamp may be so far ahead of the clock: time zones may be mistaken.
+"""
 
 
 class Clock(Stored):

@@ -34,7 +34,9 @@ from faust_oslrau.learner.vector.math import log_positive
 from .reference import RECENT
 
 SHAPES = np.array([0.2, 0.5])
-"""The shapes k, one for each horizon."""
+"""The shapes k, one for each horizon. With 0.2 alone, fewer incidents are false, on some streams by
+half, but four of eight devices that drift by ten deviations over 1,000 records open none; with 0.5
+alone, more faults of ten records are missed."""
 
 LOG_SHAPES = np.log(SHAPES)
 N = len(SHAPES)
@@ -166,27 +168,15 @@ class Evidence:
         )  # fmt: skip
         if row == len(p_value):
             return row, None
-        own = float(stuck[row]), float(p_value[row]), int(is_anomaly[row])
-        return row, self._found(*own, places[row], slots[row], enough[row])
-
-    def _found(
-        self,
-        stuck: float,
-        p_value: float,
-        anomalies: int,
-        place: IntArray,
-        slot: int,
-        enough: float,
-    ) -> Found:
-        numbers, marks = self.numbers[slot], self.marks[slot]
+        numbers, marks = self.numbers[slots[row]], self.marks[slots[row]]
         k = int(numbers[:N].argmax())
         nats = float(numbers[k])
         numbers[:N] = 0.0
-        if stuck >= max(enough, nats):
-            here = Place(*place.tolist())
-            return Found(stuck, here, here, p_value, anomalies)
+        if stuck[row] >= max(enough[row], nats):
+            here, own = Place(*places[row].tolist()), (float(p_value[row]), int(is_anomaly[row]))
+            return row, Found(float(stuck[row]), here, here, *own)
         start, peak = (Place(*marks[at : at + 3].tolist()) for at in (3 * k, PEAK))
-        return Found(nats, start, peak, float(numbers[LOWEST]), int(marks[ANOMALIES]))
+        return row, Found(nats, start, peak, float(numbers[LOWEST]), int(marks[ANOMALIES]))
 
     @property
     def n_slots(self) -> int:

@@ -44,11 +44,10 @@ def marks(rows: FloatArray, slots: IntArray) -> FloatArray:
     return result
 
 
-@kernel
-def share_alike(ascending: Array, mark: Array) -> Array:
+def share_alike(ascending: FloatArray, mark: FloatArray) -> FloatArray:
     """Return the share (m,) of ordered marks (n,), with the record itself, equal to each mark."""
     alike = ranks(ascending, mark, True) - ranks(ascending, mark, False)
-    return alike / (len(ascending) + 1.0)
+    return np.asarray(alike / (len(ascending) + 1.0), np.float64)
 
 
 @kernel

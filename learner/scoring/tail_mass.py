@@ -19,7 +19,7 @@ from faust_oslrau.learner.state_schema import Entry
 from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .neighbours import fill_variances
+from .neighbours import POOL, fill_variances
 from .tails import log_mass
 
 MOST = 8
@@ -49,13 +49,11 @@ some. So a small tight group keeps wide tails."""
 SWEEPS = 8
 """Rounds of expectation-maximisation after a start. With four, groups rank lower."""
 
-YOUNG = 1024
-"""Records up to which the fit starts anew at each boundary; as many as it is made of."""
-
 REFIT = 4096
-"""Later, one more round is tried whenever so many records have come: half of those that the kept
-rows stand for. Each round moves the masses of small clusters, whose records may then be flagged
-until p-values have followed. So a round counts only if the stream has changed."""
+"""One more round is tried whenever so many records have come: half of those that the kept rows
+stand for. Before there are as many records as rows are kept, the fit starts anew at each boundary.
+Each round moves the masses of small clusters, whose records may then be flagged until p-values have
+followed. So a round counts only if the stream has changed."""
 
 KEPT = 0.9
 """Share of its weight that a Gaussian keeps at least in one more round, whatever is left of its
@@ -142,7 +140,7 @@ class TailMass(Stored):
         before, self.n = self.n, n
         if len(rows) == 0 or rows.shape[1] > WIDEST or n == before:
             return False
-        if before < YOUNG or self.mixture is None:
+        if before < POOL or self.mixture is None:
             self._start(rows)
         elif n // REFIT == before // REFIT:
             return False

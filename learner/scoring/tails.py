@@ -70,16 +70,10 @@ def log_survival(q: Value, fields: Value) -> Value:
     """
     variance = 2.0 / (9.0 * fields)
     root = exp_bounded(log_positive(q / fields + LEAST) / 3.0)
-    x = (root - (1.0 - variance)) / square_root(2.0 * variance)
+    x = (root - (1.0 - variance)) / exp_bounded(0.5 * log_positive(2.0 * variance))
     size = larger(x, 0.0 - x)
     t = 1.0 / (1.0 + 0.3275911 * size)
     p = ((1.061405429 * t - 1.453152027) * t + 1.421413741) * t
     tail = log_positive(0.5 * t * ((p - 0.284496736) * t + 0.254829592)) - size * size
     lower = log_positive(1.0 - exp_bounded(choose(x > 0.0, -1.0, tail)))
     return choose(x > 0.0, tail, lower)
-
-
-@kernel
-def square_root(x: Value) -> Value:
-    """Return the square root of a normal x > 0."""
-    return exp_bounded(0.5 * log_positive(x))

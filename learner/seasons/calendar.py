@@ -11,12 +11,10 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.scoring.clock import DAY
 
 QUARTER = 900_000
 """Milliseconds of a quarter of an hour: clocks change only between two of them."""
-
-DAY = 86_400_000
-"""Milliseconds of a day."""
 
 LATEST = 250_000_000_000_000
 """Time stamps from here on, in the year 9892, are beyond Python's calendar and count as unknown."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.scoring.clock import DAY
 from faust_oslrau.learner.state_schema import Entry, expect
 from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-from .calendar import DAY, UNKNOWN
+from .calendar import UNKNOWN
 
 HOURS = 24
 OF_HOUR = 4
@@ -164,7 +165,26 @@ DAYS_OF_WEEK = 7
 WEEK = DAYS_OF_WEEK * QUARTERS
 """Quarters of an hour of a week."""
 
-LEVEL, RATIO, LOG_RATIO = range(3)
+
+class Usual(NamedTuple):
+    """What is usual in each quarter of an hour of a week, (672, d) each.
+
+    The level, and how many times as large as on average deviations are, with its logarithm.
+    """
+
+    level: FloatArray
+    ratio: FloatArray
+    log_ratio: FloatArray
+
+    @classmethod
+    def of(cls, level: FloatArray, ratio: FloatArray) -> Self:
+        """Return it by level and ratio."""
+        return cls(level, ratio, np.log(ratio))
+
+    @classmethod
+    def constant(cls, d: int) -> Self:
+        """Return a week in which no hour differs from another."""
+        return cls.of(np.zeros((WEEK, d)), np.ones((WEEK, d)))
 
 
 def between_hours(hours: FloatArray) -> FloatArray:
@@ -174,8 +194,3 @@ def between_hours(hours: FloatArray) -> FloatArray:
     share = (at - lower)[:, None]
     n = DAYS_OF_WEEK * HOURS
     return np.asarray((1.0 - share) * hours[lower % n] + share * hours[(lower + 1) % n])
-
-
-def profile(level: FloatArray, ratio: FloatArray) -> FloatArray:
-    """Return level, ratio and its logarithm (3, 672, d) of each quarter."""
-    return np.stack([level, ratio, np.log(ratio)])

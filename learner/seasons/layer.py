@@ -17,15 +17,12 @@ from .calendar import UNKNOWN, Calendar, week, weekday
 from .days import (
     DAYS_OF_WEEK,
     HOURS,
-    LEVEL,
-    LOG_RATIO,
     OF_HOUR,
     QUARTERS,
-    RATIO,
     WEEK,
     Days,
+    Usual,
     between_hours,
-    profile,
 )
 from .recent import RecentRows, Rows
 from .shapes import FARTHEST, find_shape, median, middle, without_days
@@ -34,8 +31,9 @@ FEWEST_DAYS, FEWEST_WEEKS = 5, 4
 """Days that a daily shape must have predicted before it counts, and weeks that a weekly one must
 have predicted."""
 
-LEVEL_DAY, LEVEL_WEEK, STEPS_DAY, STEPS_WEEK, SPREAD_DAY, SPREAD_WEEK = range(6)
-"""Shapes of a field: levels of hours, what quarters of hours have beyond them, spreads of hours."""
+LEVELS, STEPS, SPREADS = slice(0, 2), slice(2, 4), slice(4, 6)
+"""Shapes of a field, of day and week: levels of hours, what quarters of hours have beyond them,
+spreads of hours."""
 
 WIDEST = 3.0
 """Largest difference from usual of the logarithm of a deviation."""
@@ -78,7 +76,7 @@ class Seasons(Stored):
         self._days = Days(0)
         self.counting = np.zeros((6, 0), np.bool_)
         self._centre = np.empty(0)
-        self._usual = np.empty((3, WEEK, 0))
+        self._usual = Usual.constant(0)
 
     def take(
         self,
@@ -113,15 +111,15 @@ class Seasons(Stored):
     def less_usual(self, rows: Rows) -> InUnits:
         """Return rows less what is usual at their hour."""
         m, d = rows.values.shape
-        if self._usual.shape[2] == 0:  # before the first boundary
+        if self._usual.level.shape[1] == 0:  # before the first boundary
             units = np.broadcast_to([0.0, 1.0], (m, d, 2))
             return InUnits(rows.values, np.zeros(m), units)
         date, hour = self._calendar.local(rows.times)
         known = (date != UNKNOWN)[:, None]
         at = np.where(known[:, 0], weekday(date) * QUARTERS + (hour * OF_HOUR).astype(np.int64), 0)
-        ratio = np.where(known, self._usual[RATIO, at], 1.0)
-        shift = np.where(known, self._usual[LEVEL, at] + self._centre * (1.0 - ratio), 0.0)
-        slope = np.where(known & ~np.isnan(rows.values), -self._usual[LOG_RATIO, at], 0.0)
+        ratio = np.where(known, self._usual.ratio[at], 1.0)
+        shift = np.where(known, self._usual.level[at] + self._centre * (1.0 - ratio), 0.0)
+        slope = np.where(known & ~np.isnan(rows.values), -self._usual.log_ratio[at], 0.0)
         units = np.stack([shift, ratio], axis=2)
         return InUnits((rows.values - shift) / ratio, row_sums(slope), units)
 
@@ -150,7 +148,7 @@ class Seasons(Stored):
         self._reference = Scaling.of_rows(values).units
         self._days, self.counting = Days(d), np.zeros((6, d), np.bool_)
         self._centre = self._reference[0]
-        self._usual = profile(np.zeros((WEEK, d)), np.ones((WEEK, d)))
+        self._usual = Usual.constant(d)
 
     def _learn(self) -> bool:
         """Learn the shapes from the closed dates; return whether others count than before."""
@@ -158,17 +156,17 @@ class Seasons(Stored):
         levels, spreads = days.level.astype(np.float64), days.spread.astype(np.float64)
         within = np.exp(2.0 * np.nan_to_num(median(spreads.reshape(-1, spreads.shape[2]))))
         level = self._levels(levels, within)
-        changed = (self.counting != before)[:SPREAD_DAY].any(axis=0)
+        changed = (self.counting != before)[: SPREADS.start].any(axis=0)
         if changed.any():  # deviations were those from another level
             days.forget_spread(changed)
             spreads[:, :, changed] = np.nan
         half = np.full(spreads.shape[2], 0.5)  # GAIN of it is a gain in nats
-        spread = between_hours(self._both(spreads, half, 0.0 * half, SPREAD_DAY))
+        spread = between_hours(self._both(spreads, half, 0.0 * half, SPREADS))
         location, scale = self._reference
         rest = levels - of_dates(level, days.dates)
         centre = location + scale * median(rest.reshape(-1, rest.shape[2]))
         self._centre = np.where(np.isnan(centre), self._centre, centre)  # a field was not observed
-        self._usual = profile(level * scale, np.exp(np.clip(spread, -WIDEST, WIDEST)))
+        self._usual = Usual.of(level * scale, np.exp(np.clip(spread, -WIDEST, WIDEST)))
         return bool((self.counting != before).any())
 
     def _levels(self, levels: FloatArray, within: FloatArray) -> FloatArray:
@@ -179,18 +177,20 @@ class Seasons(Stored):
         """
         hours = of_hours(levels)
         variance = middle(without_days(hours).reshape(-1, hours.shape[2]) ** 2) + within
-        level = between_hours(self._both(hours, variance, 0.0 * within, LEVEL_DAY))
-        seasonal = self.counting[[LEVEL_DAY, LEVEL_WEEK]].any(axis=0)
+        level = between_hours(self._both(hours, variance, 0.0 * within, LEVELS))
+        seasonal = self.counting[LEVELS].any(axis=0)
         rest = without_days(levels - of_dates(level, self._days.dates))
         unit = np.where(seasonal, within, np.inf)
-        return level + self._both(rest, unit, FARTHEST * np.sqrt(within), STEPS_DAY)
+        return level + self._both(rest, unit, FARTHEST * np.sqrt(within), STEPS)
 
-    def _both(self, levels: FloatArray, unit: FloatArray, least: FloatArray, at: int) -> FloatArray:
+    def _both(
+        self, levels: FloatArray, unit: FloatArray, least: FloatArray, which: slice
+    ) -> FloatArray:
         """Learn the daily and weekly shapes of ``levels`` (j, n, d); return their sum (7 n, d).
 
-        They count from ``at`` on.
+        ``which`` of the shapes they are.
         """
-        dates, before = self._days.dates, self.counting[at : at + 2]
+        dates, before = self._days.dates, self.counting[which]
         same, days = np.zeros(len(dates), np.int64), without_days(levels)
         daily = find_shape(days, same, dates, unit, FEWEST_DAYS, before[0], least)
         found = np.where(daily.counts, daily.values, 0.0)
@@ -200,7 +200,7 @@ class Seasons(Stored):
         total = np.zeros((DAYS_OF_WEEK, *levels.shape[1:])) + found
         total[: len(weekly.values)] += np.where(weekly.counts, weekly.values, 0.0)
         self.counting = self.counting.copy()
-        self.counting[at : at + 2] = daily.counts, weekly.counts
+        self.counting[which] = daily.counts, weekly.counts
         total = total.reshape(-1, levels.shape[2])
         return np.asarray(total - total.mean(axis=0))
 
@@ -208,7 +208,7 @@ class Seasons(Stored):
         """Return all that ``restore`` needs."""
         return {
             **super().state(),
-            "season_usual": self._usual[[LEVEL, RATIO]],
+            "season_usual": np.stack(self._usual[:2]),
             **self._days.state(),
             **self.recent.state(),
         }
@@ -217,7 +217,7 @@ class Seasons(Stored):
         """Restore a state of ``d`` fields, ``pending`` rows of which wait for the next boundary."""
         self.read_state(arrays, d=(0, d or 0))
         (usual,) = read(arrays, _USUAL, self.prefix, d=len(self._centre))
-        self._usual = profile(*usual)
+        self._usual = Usual.of(*usual)
         self._days = Days(len(self._centre))
         self._days.restore(arrays)
         self.recent.restore(arrays, d, pending)

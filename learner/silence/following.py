@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from faust_oslrau.learner.scoring.clock import DAY
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.math import exp_bounded, log_positive
 
@@ -29,7 +30,7 @@ LARGEST = 8
 MEMORY = 4096
 """Gaps after which a new list begins."""
 
-LASTING = 30 * 86_400_000.0
+LASTING = 30.0 * DAY
 """Milliseconds of a month. Pauses in each night or week are far too few for the lists."""
 
 FEWEST = 32
@@ -228,7 +229,4 @@ def is_due(partition: Array, deadlines: Array) -> bool:
     if partition[UNCHECKED] * CHECKED < slots:
         return False
     partition[UNCHECKED] = 0.0
-    earliest = math.inf
-    for slot in range(slots):
-        earliest = min(earliest, deadlines[slot])
-    return earliest < float(partition[NOW])
+    return bool(deadlines[:slots].min() < partition[NOW])

@@ -9,13 +9,10 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.protocol import Predictive, RowDensities
-from faust_oslrau.learner.scoring.block import Forecast
+from faust_oslrau.learner.scoring.block import BAND, Forecast
 from faust_oslrau.learner.seasons.recent import Rows
 
 from .state import Layered, ScorerState
-
-LEVELS = 0.01, 0.99
-"""Levels of the quantiles that bound a band."""
 
 
 def forecast(state: ScorerState, density: Predictive | None, layered: Layered) -> Forecast:
@@ -47,7 +44,7 @@ def bands(
         given = state.history.past(learned)
     else:  # nothing tells one row from another, unless their densities differ
         given = np.full((m if isinstance(density, RowDensities) else 1, d), np.nan)
-    mean, quantiles = density.conditional_quantiles(given, LEVELS)
+    mean, quantiles = density.conditional_quantiles(given, BAND)
     bounds = [np.broadcast_to(part[:, :d], (m, d)) for part in (mean, *quantiles)]
     return Forecast(*(_in_own_units(state, part, own_units, season_units) for part in bounds))
 
