@@ -123,6 +123,8 @@ async def read_snapshots(
                         break
     except (SnapshotError, KafkaError) as error:
         raise InspectionError(f"snapshots cannot be read: {error}") from error
+    finally:
+        await store.close()
 
 
 async def positions(settings: Settings, chosen: Sequence[TopicPartition]) -> list[Position]:
@@ -237,6 +239,7 @@ async def apply(settings: Settings, changes: Sequence[PartitionChange]) -> None:
             f"not all changes were made: {error!r}; repeat the command"
         ) from error
     finally:
+        await store.close()
         await producers.close()
 
 
