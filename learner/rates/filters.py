@@ -27,7 +27,7 @@ SIZE = np.array([np.inf, 1e5, 1e4, 1e3, 100.0, 30.0, 5.0])
 45 % beyond chance. Where none fits, windows that differ much are as likely as usual ones."""
 
 HOURS = (24, 168)
-"""Hours of the profiles of a day and of a week."""
+"""Hours of the profiles of a day and of a week, which they are part of once they are over."""
 
 PROFILES = ("none", "daily steps", "weekly steps", "daily lines", "weekly lines")
 """By what a level is multiplied: steps from hour to hour, or lines between the middles of hours."""
@@ -112,12 +112,15 @@ class Filters(Stored):
         "_rate": Entry((SLOTS, *FILTERS), POSITIVE, _LARGEST, new=FIRST_WINDOWS),
         "_log_weight": Entry((SLOTS, *FILTERS), LEAST["log_weight"], 0.0),
         "_hours": Entry((SLOTS, 2, sum(HOURS)), 0.0, _LARGEST),
+        "_visit": Entry((SLOTS, 2), 0.0, _LARGEST),
+        "_visited": Entry((1,), 0, HOURS[1] - 1, dtype="<i8"),
     }
     prefix = "rate_"
 
     def __init__(self, seconds: float) -> None:
         self._shape, self._rate, self._log_weight = np.empty((3, 0, *FILTERS))
-        self._hours = np.empty((0, 2, sum(HOURS)))
+        self._hours, self._visit = np.empty((0, 2, sum(HOURS))), np.empty((0, 2))
+        self._visited = 0
         self._kept = np.exp(-min(seconds / 3600.0, 1.0) / VISITS)
 
     @property
@@ -128,9 +131,9 @@ class Filters(Stored):
 
     def forget_level(self, subject: int) -> None:
         """Forget what is known of a subject but for its hours."""
-        hours = self._hours[subject].copy()
+        hours, visit = self._hours[subject].copy(), self._visit[subject].copy()
         self.clear(subject)
-        self._hours[subject] = hours
+        self._hours[subject], self._visit[subject] = hours, visit
 
     def predict(self, hour: float) -> Predicted:
         """Return what a window brings in the middle of which it is this ``hour`` of the week."""
@@ -153,10 +156,20 @@ class Filters(Stored):
         # of many records, a window is worth less than any fixed number
         self._rate[which] = np.maximum(rate, LEAST["rate"] * worth)[which]
         self._log_weight[which] = np.maximum(log_weight, LEAST["log_weight"])[which]
-        window = np.column_stack([records, np.ones(len(records))])
-        for at in _places(hour):
-            self._hours[which, :, at] *= self._kept
-            self._hours[which, :, at] += window[which]
+        if math.floor(hour) != self._visited:
+            self._end_visit()
+            self._visited = math.floor(hour)
+        self._visit[which] += np.column_stack([records, np.ones(len(records))])[which]
+
+    def _end_visit(self) -> None:
+        """Add what the last hour brought to the profiles.
+
+        No sooner: were it there at once, a change would be what is usual in this hour.
+        """
+        for at in _places(self._visited):
+            self._hours[:, :, at] *= self._kept ** self._visit[:, 1:]
+            self._hours[:, :, at] += self._visit
+        self._visit[:] = 0.0
 
     def _profile(self, hour: float) -> FloatArray:
         """Return how an hour of the week differs from an average one (n, profiles)."""

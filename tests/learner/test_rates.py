@@ -72,6 +72,19 @@ def test_a_night_that_comes_each_day_is_usual(seconds):
     assert all(time < START + 3 * DAY for time in began)
 
 
+@pytest.mark.parametrize("factor", [0.72, 1.3])
+def test_a_change_that_begins_with_an_hour_of_the_first_day_is_told_while_it_lasts(factor):
+    """It is not what is usual in this hour: no day before has had one."""
+    for seed in range(4):
+        rate = np.full((420, 1), 180.0)
+        rate[300:330] *= factor
+        times, _ = records(rate, np.random.default_rng(seed))
+        began, ended = follow(times)[0]
+        assert (began.state, ended.state) == ("began", "ended")
+        assert times[began.row] < START + 310 * MINUTE
+        assert times[ended.row] > START + 330 * MINUTE
+
+
 def test_records_without_an_entity_count_for_the_partition_alone():
     rates = np.full((800, 3), 20.0)
     times, who = records(rates, np.random.default_rng(4))
