@@ -147,6 +147,11 @@ class Filters(Stored):
         known: Mask = self._rate.max(axis=(1, 2, 3)) > FIRST_WINDOWS
         return known
 
+    def copy(self, subject: int, to: int) -> None:
+        """Let one subject be as another is."""
+        for name, _ in self._of_slots():
+            getattr(self, name)[to] = getattr(self, name)[subject]
+
     def forget_level(self, subject: int) -> None:
         """Forget what is known of a subject but for its hours."""
         hours, visit = self._hours[subject].copy(), self._visit[subject].copy()

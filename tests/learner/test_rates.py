@@ -154,6 +154,48 @@ def test_the_place_of_an_entity_that_is_gone_is_another_ones(monkeypatch):
     assert of_entities == [("e0", "began"), ("e0", "ended"), ("e1", "began")]
 
 
+def with_a_new_one():
+    """Return times and subjects: the second one comes for ten minutes, and never before."""
+    rate = np.full((300, 2), 100.0)
+    rate[:, 1] = 0.0
+    rate[200:210, 1] = 30.0
+    return records(rate, np.random.default_rng(19))
+
+
+def test_records_of_a_value_that_never_came_before_are_a_surge_while_they_come():
+    times, who = with_a_new_one()
+    changes, _ = follow(times, who, Rates(60.0, "UTC", "status"))
+    began, ended = (change for change in changes if change.entity == "e1")
+    assert began.since == START + 200 * MINUTE
+    assert began.records > 20 > 1 > began.expected
+    assert times[began.row] < START + 203 * MINUTE
+    assert ended.state == "ended"
+    assert START + 210 * MINUTE < times[ended.row] < START + 213 * MINUTE
+
+
+def test_a_new_entity_is_no_surge_of_it():
+    changes, _ = follow(*with_a_new_one())
+    assert not [change for change in changes if change.entity == "e1" and change.records]
+
+
+def test_a_restored_layer_knows_for_how_long_values_did_not_come():
+    times, who = with_a_new_one()
+    until = int(np.searchsorted(times, START + 150 * MINUTE))
+    whole, pieces = (follow(times, who, Rates(60.0, "UTC", "status"), row) for row in (0, until))
+    assert pieces[0] == whole[0]
+
+
+def test_a_value_for_which_there_was_no_place_is_no_surge_of_it(monkeypatch):
+    monkeypatch.setattr("faust_oslrau.learner.rates.layer.MOST_ENTITIES", 1)
+    rates = np.full((600, 2), 30.0)
+    rates[300:, 0] = 0.0
+    times, who = records(rates, np.random.default_rng(20))
+    first = (who == 0).argmax()
+    changes, layer = follow(times[first:], who[first:], Rates(60.0, "UTC", "status"))
+    assert b"e1" in layer._slots
+    assert "e1" not in {change.entity for change in changes}
+
+
 def test_pauses_of_the_partition_are_no_drops():
     times, _ = records(np.full((1000, 1), 50.0), np.random.default_rng(8))
     times[times > START + 600 * MINUTE + 20_000] += 5 * HOUR
