@@ -29,7 +29,7 @@ LONGEST_SECONDS, FEWEST_WINDOWS = 7680.0, 8
 """After so long, and so many windows, a change is what is usual from then on. Before, it is not
 learned: were it longer, a night would be a change each day."""
 
-_MOST = 1e9
+_MOST, _LEAST, _LARGEST = 1e9, 1e-15, 1e15
 
 
 class Found(NamedTuple):
@@ -66,6 +66,8 @@ class Evidence(Stored):
         Windows since a change began (n,), 0 for none.
     factor, against
         Which change it is, and the evidence against it (n,).
+    brought, expected
+        Records since it began, and how many were usual (n,).
     """
 
     schema: ClassVar = {
@@ -73,13 +75,16 @@ class Evidence(Stored):
         "since": Entry((SLOTS, len(FACTORS)), -1, dtype="<i8", new=-1),
         "changed": counts(SLOTS, most=round(LONGEST_SECONDS)),
         "factor": counts(SLOTS, most=len(FACTORS) - 1),
-        "against": Entry((SLOTS,), -_MOST, _MOST),
+        "against": Entry((SLOTS,), 0.0, _MOST),
+        "brought": Entry((SLOTS,), 0.0, _LARGEST),
+        "expected": Entry((SLOTS,), _LEAST, _LARGEST, new=_LEAST),
     }
     prefix = "rate_"
 
     def __init__(self, seconds: float) -> None:
         self.longest = max(round(LONGEST_SECONDS / seconds), FEWEST_WINDOWS)
-        self.nats, self.against = np.empty((0, len(FACTORS))), np.empty(0)
+        self.nats = np.empty((0, len(FACTORS)))
+        self.against, self.brought, self.expected = np.empty((3, 0))
         self.since = np.empty((0, len(FACTORS)), np.int64)
         self.changed, self.factor = np.empty((2, 0), np.int64)
 
@@ -97,10 +102,15 @@ class Evidence(Stored):
         told[~which] = 0.0
         self.since = np.where(self.nats <= 0.0, window, self.since)
         self.nats = np.minimum(np.maximum(self.nats, 0.0) + told, _MOST)
-        against = np.maximum(self.against, 0.0) - told[np.arange(len(told)), self.factor]
-        self.against = np.minimum(against, _MOST)
-        self.changed += which & (self.changed > 0)
-        return [*self._ended(), *self._begun(which)]
+        at = np.flatnonzero(which & (self.changed > 0))
+        changed = predicted.of(at).log_changed(records[at], self.brought[at], self.expected[at])
+        self.against[at] = np.maximum(self.against[at] + usual[at] - changed, 0.0)
+        self.changed[at] += 1
+        found = [*self._ended(), *self._begun(which)]
+        at = np.flatnonzero(which & (self.changed > 0))
+        self.brought[at] += records[at]
+        self.expected[at] += predicted.of(at).expected
+        return found
 
     def _ended(self) -> Iterator[Found]:
         over = (self.against > OVER) | (self.changed >= self.longest)

@@ -13,9 +13,9 @@ import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, gammaln, logsumexp
+from scipy.special import betainc, gammaln
 
-from faust_oslrau.learner.arrays import FloatArray, Mask
+from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 from faust_oslrau.learner.state_schema import POSITIVE, Entry
 from faust_oslrau.learner.stored import SLOTS, Stored
 
@@ -27,7 +27,7 @@ SIZE = np.array([np.inf, 1e5, 1e4, 1e3, 100.0, 30.0, 5.0])
 45 % beyond chance. Where none fits, windows that differ much are as likely as usual ones."""
 
 HOURS = (24, 168)
-"""Hours of the profiles of a day and of a week."""
+"""Hours of the profiles of a day and of a week, which they are part of once they are over."""
 
 PROFILES = ("none", "daily steps", "weekly steps", "daily lines", "weekly lines")
 """By what a level is multiplied: steps from hour to hour, or lines between the middles of hours."""
@@ -71,6 +71,10 @@ class Predicted(NamedTuple):
     size: FloatArray
     profile: FloatArray
 
+    def of(self, subjects: IntArray) -> Predicted:
+        """Return what is expected of some of the subjects."""
+        return Predicted(*(each[subjects] for each in self))
+
     @property
     def expected(self) -> FloatArray:
         """The mean of the mixture (n,)."""
@@ -79,13 +83,27 @@ class Predicted(NamedTuple):
 
     def log_probabilities(self, records: FloatArray, factors: FloatArray) -> FloatArray:
         """Return log-probabilities (n, f) of counts (n,), were the means so many times as large."""
-        y, k = records[:, None, None, None], self.size
-        base = self.log_weight + gammaln(y + k) - gammaln(k) - gammaln(y + 1.0)
-        found = [
-            logsumexp(base + _log_power(y, k, factor * self.mean), axis=(1, 2, 3))
-            for factor in factors
-        ]
-        return np.stack(found, axis=1)
+        odds, trials = self.mean / self.size, records[:, None, None, None] + self.size
+        base = self.log_weight + _log_ways(records, self.size, odds)
+        found = [_log_sum(base - trials * np.log1p(factor * odds), (1, 2, 3)) for factor in factors]
+        y = records[:, None]
+        logs: FloatArray = np.stack(found, axis=1) + y * np.log(factors) - gammaln(y + 1.0)
+        return logs
+
+    def log_changed(
+        self, records: FloatArray, brought: FloatArray, expected: FloatArray
+    ) -> FloatArray:
+        """Return log-probabilities (n,) of counts (n,), were the rates those of a change so far.
+
+        It ``brought`` (n,) records where these were ``expected`` (n,).
+        """
+        shape = brought + FIRST_RECORDS
+        mean = shape / expected * self.expected
+        size = 1.0 / (1.0 / shape[:, None] + 1.0 / SIZE)
+        found = _log_negative_binomial(records, size, mean[:, None])
+        found += _log_sum(self.log_weight, (1, 2))
+        logs: FloatArray = _log_sum(found, (1,)) - gammaln(records + 1.0)
+        return logs
 
     def quantile(self, subject: int, level: float) -> int:
         """Return the least count of a subject that has this share of the mixture at or below it."""
@@ -112,12 +130,15 @@ class Filters(Stored):
         "_rate": Entry((SLOTS, *FILTERS), POSITIVE, _LARGEST, new=FIRST_WINDOWS),
         "_log_weight": Entry((SLOTS, *FILTERS), LEAST["log_weight"], 0.0),
         "_hours": Entry((SLOTS, 2, sum(HOURS)), 0.0, _LARGEST),
+        "_visit": Entry((SLOTS, 2), 0.0, _LARGEST),
+        "_visited": Entry((1,), 0, HOURS[1] - 1, dtype="<i8"),
     }
     prefix = "rate_"
 
     def __init__(self, seconds: float) -> None:
         self._shape, self._rate, self._log_weight = np.empty((3, 0, *FILTERS))
-        self._hours = np.empty((0, 2, sum(HOURS)))
+        self._hours, self._visit = np.empty((0, 2, sum(HOURS))), np.empty((0, 2))
+        self._visited = 0
         self._kept = np.exp(-min(seconds / 3600.0, 1.0) / VISITS)
 
     @property
@@ -126,37 +147,53 @@ class Filters(Stored):
         known: Mask = self._rate.max(axis=(1, 2, 3)) > FIRST_WINDOWS
         return known
 
+    def copy(self, subject: int, to: int) -> None:
+        """Let one subject be as another is."""
+        for name, _ in self._of_slots():
+            getattr(self, name)[to] = getattr(self, name)[subject]
+
     def forget_level(self, subject: int) -> None:
         """Forget what is known of a subject but for its hours."""
-        hours = self._hours[subject].copy()
+        hours, visit = self._hours[subject].copy(), self._visit[subject].copy()
         self.clear(subject)
-        self._hours[subject] = hours
+        self._hours[subject], self._visit[subject] = hours, visit
 
     def predict(self, hour: float) -> Predicted:
         """Return what a window brings in the middle of which it is this ``hour`` of the week."""
         profile = self._profile(hour)
         mean = self._shape / self._rate * profile[:, :, None, None]
-        log_weight = self._log_weight - logsumexp(self._log_weight, axis=(1, 2, 3), keepdims=True)
+        log_weight = self._log_weight - _log_sum(self._log_weight, (1, 2, 3))[:, None, None, None]
         return Predicted(log_weight, mean, 1.0 / (1.0 / self._shape + 1.0 / SIZE), profile)
 
     def learn(self, records: FloatArray, predicted: Predicted, hour: float, which: Mask) -> None:
         """Learn the counts (n,) of the window that was ``predicted``, of the subjects ``which``."""
-        y, mean, size = records[:, None, None, None], predicted.mean, predicted.size
-        told = gammaln(y + size) - gammaln(size) + _log_power(y, size, mean)
+        y, mean = records[:, None, None, None], predicted.mean
+        told = _log_negative_binomial(records, predicted.size, mean)
         told[~self.has_level] = 0.0  # else filters that expect next to nothing win for a day
         log_weight = KEPT_WEIGHT * (predicted.log_weight + told)
         worth = 1.0 / (1.0 + mean / SIZE)  # of what varies more, a window tells less
         shape = KEPT * self._shape + worth * y
         rate = KEPT * self._rate + worth * predicted.profile[:, :, None, None]
         log_weight -= log_weight.max(axis=(1, 2, 3), keepdims=True)
-        self._shape[which] = np.maximum(shape, LEAST["shape"])[which]
+        where = which[:, None, None, None]
+        np.maximum(shape, LEAST["shape"], out=self._shape, where=where)
         # of many records, a window is worth less than any fixed number
-        self._rate[which] = np.maximum(rate, LEAST["rate"] * worth)[which]
-        self._log_weight[which] = np.maximum(log_weight, LEAST["log_weight"])[which]
-        window = np.column_stack([records, np.ones(len(records))])
-        for at in _places(hour):
-            self._hours[which, :, at] *= self._kept
-            self._hours[which, :, at] += window[which]
+        np.maximum(rate, LEAST["rate"] * worth, out=self._rate, where=where)
+        np.maximum(log_weight, LEAST["log_weight"], out=self._log_weight, where=where)
+        if math.floor(hour) != self._visited:
+            self._end_visit()
+            self._visited = math.floor(hour)
+        self._visit[which] += np.column_stack([records, np.ones(len(records))])[which]
+
+    def _end_visit(self) -> None:
+        """Add what the last hour brought to the profiles.
+
+        No sooner: were it there at once, a change would be what is usual in this hour.
+        """
+        for at in _places(self._visited):
+            self._hours[:, :, at] *= self._kept ** self._visit[:, 1:]
+            self._hours[:, :, at] += self._visit
+        self._visit[:] = 0.0
 
     def _profile(self, hour: float) -> FloatArray:
         """Return how an hour of the week differs from an average one (n, profiles)."""
@@ -180,8 +217,25 @@ def _places(hour: float) -> tuple[int, int]:
     return math.floor(hour) % HOURS[0], HOURS[0] + math.floor(hour) % HOURS[1]
 
 
-def _log_power(records: FloatArray, size: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return the part of a negative binomial log-probability that depends on its mean."""
-    spread = size + mean
-    found: FloatArray = size * np.log(size / spread) + records * np.log(mean / spread)
+def _log_negative_binomial(records: FloatArray, size: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return log-probabilities (n, ...) of counts (n,), but for what depends on these alone."""
+    odds = mean / size
+    trials = records.reshape(-1, *(1,) * (size.ndim - 1)) + size
+    return _log_ways(records, size, odds) - trials * np.log1p(odds)
+
+
+def _log_ways(records: FloatArray, size: FloatArray, odds: FloatArray) -> FloatArray:
+    """Return the part of them that is zero where there are no records."""
+    found, some = np.zeros(size.shape), np.flatnonzero(records)
+    y, k = records[some].reshape(-1, *(1,) * (size.ndim - 1)), size[some]
+    found[some] = gammaln(y + k) - gammaln(k) + y * np.log(odds[some])
+    return found
+
+
+def _log_sum(logs: FloatArray, axes: tuple[int, ...]) -> FloatArray:
+    """Return the logarithm of the sum over some axes of what these are the logarithms of."""
+    most = logs.max(axis=axes, keepdims=True)
+    shares = logs - most
+    np.exp(shares, out=shares)
+    found: FloatArray = np.log(shares.sum(axis=axes)) + most.squeeze(axes)
     return found

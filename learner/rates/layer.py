@@ -24,6 +24,9 @@ MOST_ENTITIES = 1000
 LEAST_SECONDS, MOST_SECONDS = 1.0, 3600.0
 """Lengths of windows."""
 
+UNSEEN = 1
+"""Subject of groups: one that no record belonged to so far, as which new ones begin."""
+
 _NO_WINDOW = -1
 
 _RATES = {
@@ -46,7 +49,9 @@ class Rates:
     Windows of an entity count from the first whole one on.
 
     With the name of a field, ``by``, records are counted for each of its values, the groups, in
-    place of entities.
+    place of entities. Before its first record, a group had windows without any: a new status is a
+    surge of it, while an entity that is new has no past. They are not known of groups that come
+    when there was no place for one.
     """
 
     def __init__(self, seconds: float, zone: str, by: str | None = None) -> None:
@@ -57,8 +62,9 @@ class Rates:
         self.seconds, self.zone, self.by = seconds, zone, by
         self._calendar = Calendar(zone)
         self._window, self._is_whole = _NO_WINDOW, False
-        self._records, self._is_new, self._silent = [0], [False], [0]
-        self._keys: list[Key] = [None]
+        self._keys: list[Key] = [None] if by is None else [None, None]
+        n = self._n_unnamed = len(self._keys)
+        self._records, self._is_new, self._silent = n * [0], n * [False], n * [0]
         self._slots: dict[bytes, int] = {}
         self._free: list[int] = []
         self._filters, self._evidence = Filters(seconds), Evidence(seconds)
@@ -115,13 +121,15 @@ class Rates:
             if slot == PARTITION or is_fresh:
                 slot = slot or self._free_slot()
                 if slot == PARTITION:
+                    if self.by is not None:
+                        self._is_new[UNSEEN] = True  # others that come may have had records before
                     continue
                 self._begin(slot, key)
             self._records[slot] += 1
 
     def _free_slot(self) -> int:
         """Return a slot for another entity, `PARTITION` if none is free."""
-        if len(self._keys) <= MOST_ENTITIES:
+        if len(self._keys) < self._n_unnamed + MOST_ENTITIES:
             self._records.append(0)
             self._is_new.append(True)
             self._silent.append(0)
@@ -144,9 +152,7 @@ class Rates:
     def _end_window(self, row: int, following: int) -> list[RateChange]:
         """Look at the window that ends with the one before a row, and begin the ``following``."""
         self._reserve()
-        for slot in np.flatnonzero(self._is_new).tolist():
-            self._filters.clear(slot)
-            self._evidence.clear(slot)
+        self._begin_anew()
         is_next = self._window != _NO_WINDOW and following == self._window + 1
         changes = self._look_at(row) if is_next and self._is_whole else []
         self._window, self._is_whole = following, is_next
@@ -159,11 +165,20 @@ class Rates:
         self._free = self._free_slots()
         return changes
 
+    def _begin_anew(self) -> None:
+        """Forget what is known of slots with a new subject; a group is what an unseen one was."""
+        for slot in np.flatnonzero(self._is_new).tolist():
+            self._filters.clear(slot)
+            self._evidence.clear(slot)
+            if slot >= self._n_unnamed and self.by is not None:
+                self._filters.copy(UNSEEN, slot)
+                self._is_new[slot] = False
+
     def _free_slots(self) -> list[int]:
         """Return the slots that others may take, the first one last."""
         silent = np.array(self._silent)
         is_free = (silent >= self._evidence.longest) & (self._evidence.changed == 0)
-        slots = np.flatnonzero(is_free[1:]) + 1
+        slots = np.flatnonzero(is_free[self._n_unnamed :]) + self._n_unnamed
         found: list[int] = slots[np.argsort(-silent[slots], kind="stable")][::-1].tolist()
         return found
 
@@ -172,6 +187,8 @@ class Rates:
         hour = self._hour()
         predicted = self._filters.predict(hour)
         judged = which & self._filters.has_level
+        if self.by is not None:
+            judged[UNSEEN] = False
         found = self._evidence.add(records, predicted, self._window, judged)
         self._filters.learn(records, predicted, hour, which & (self._evidence.changed == 0))
         for each in found:
@@ -218,7 +235,7 @@ class Rates:
     def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""
         self._window, self._is_whole, records, is_new, silent = read(
-            arrays, _RATES, "rate_", n=range(1, MOST_ENTITIES + 2)
+            arrays, _RATES, "rate_", n=range(self._n_unnamed, self._n_unnamed + MOST_ENTITIES + 1)
         )
         n = len(records)
         self._keys = [
@@ -226,7 +243,8 @@ class Rates:
             for name in read_names(arrays, "rate_names", n)
         ]
         self._slots = {key: slot for slot, key in enumerate(self._keys) if key is not None}
-        is_named = self._keys[PARTITION] is None and len(self._slots) >= n - 1
+        unnamed = [key is None for key in self._keys[: self._n_unnamed]]
+        is_named = all(unnamed) and len(self._slots) == n - len(unnamed)
         expect(is_named, "entities with names, each once")
         self._records, self._is_new, self._silent = (
             each.tolist() for each in (records, is_new, silent)

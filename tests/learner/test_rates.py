@@ -23,15 +23,25 @@ def records(rates, rng, start=START):
     return times[order], who[order]
 
 
-def follow(times, who=None, rates=None):
-    """Return the changes that records show, and the layer afterwards; each entity is a new one."""
+def follow(times, who=None, rates=None, until=0):
+    """Return the changes that records show, and the layer afterwards; each entity is a new one.
+
+    No value of a field is, if the layer counts those. It is restored after the rows ``until`` one.
+    """
     m, rates = len(times), rates or Rates(60.0, "UTC")
     fresh, keys = np.zeros(m, np.bool_), []
     if who is not None:
-        fresh[np.unique(who, return_index=True)[1]] = True
+        fresh[np.unique(who, return_index=True)[1]] = rates.by is None
         keys = [None if entity < 0 else b"e%d" % entity for entity in who]
-    places = np.column_stack([np.arange(m)] * 2 + [times])
-    return rates.take(Clock().take(places)[1:, 1], fresh, keys), rates
+    now, found = Clock().take(np.column_stack([np.arange(m)] * 2 + [times]))[1:, 1], []
+    for some in np.split(np.arange(m), [until]):
+        found += [
+            change._replace(row=int(some[change.row]))
+            for change in rates.take(now[some], fresh[some], [keys[row] for row in some if keys])
+        ]
+        state, rates = rates.state(), Rates(rates.seconds, rates.zone, rates.by)
+        rates.restore(state)
+    return found, rates
 
 
 def mean_of(predicted):
@@ -70,6 +80,19 @@ def test_a_night_that_comes_each_day_is_usual(seconds):
     began = [times[change.row] for change in changes if change.state == "began"]
     assert len(began) >= 1  # the first nights and mornings are changes
     assert all(time < START + 3 * DAY for time in began)
+
+
+@pytest.mark.parametrize("factor", [0.72, 1.3])
+def test_a_change_that_begins_with_an_hour_of_the_first_day_is_told_while_it_lasts(factor):
+    """It is not what is usual in this hour: no day before has had one."""
+    for seed in range(4):
+        rate = np.full((420, 1), 180.0)
+        rate[300:330] *= factor
+        times, _ = records(rate, np.random.default_rng(seed))
+        began, ended = follow(times)[0]
+        assert (began.state, ended.state) == ("began", "ended")
+        assert times[began.row] < START + 310 * MINUTE
+        assert times[ended.row] > START + 330 * MINUTE
 
 
 def test_records_without_an_entity_count_for_the_partition_alone():
@@ -131,6 +154,48 @@ def test_the_place_of_an_entity_that_is_gone_is_another_ones(monkeypatch):
     assert of_entities == [("e0", "began"), ("e0", "ended"), ("e1", "began")]
 
 
+def with_a_new_one():
+    """Return times and subjects: the second one comes for ten minutes, and never before."""
+    rate = np.full((300, 2), 100.0)
+    rate[:, 1] = 0.0
+    rate[200:210, 1] = 30.0
+    return records(rate, np.random.default_rng(19))
+
+
+def test_records_of_a_value_that_never_came_before_are_a_surge_while_they_come():
+    times, who = with_a_new_one()
+    changes, _ = follow(times, who, Rates(60.0, "UTC", "status"))
+    began, ended = (change for change in changes if change.entity == "e1")
+    assert began.since == START + 200 * MINUTE
+    assert began.records > 20 > 1 > began.expected
+    assert times[began.row] < START + 203 * MINUTE
+    assert ended.state == "ended"
+    assert START + 210 * MINUTE < times[ended.row] < START + 213 * MINUTE
+
+
+def test_a_new_entity_is_no_surge_of_it():
+    changes, _ = follow(*with_a_new_one())
+    assert not [change for change in changes if change.entity == "e1" and change.records]
+
+
+def test_a_restored_layer_knows_for_how_long_values_did_not_come():
+    times, who = with_a_new_one()
+    until = int(np.searchsorted(times, START + 150 * MINUTE))
+    whole, pieces = (follow(times, who, Rates(60.0, "UTC", "status"), row) for row in (0, until))
+    assert pieces[0] == whole[0]
+
+
+def test_a_value_for_which_there_was_no_place_is_no_surge_of_it(monkeypatch):
+    monkeypatch.setattr("faust_oslrau.learner.rates.layer.MOST_ENTITIES", 1)
+    rates = np.full((600, 2), 30.0)
+    rates[300:, 0] = 0.0
+    times, who = records(rates, np.random.default_rng(20))
+    first = (who == 0).argmax()
+    changes, layer = follow(times[first:], who[first:], Rates(60.0, "UTC", "status"))
+    assert b"e1" in layer._slots
+    assert "e1" not in {change.entity for change in changes}
+
+
 def test_pauses_of_the_partition_are_no_drops():
     times, _ = records(np.full((1000, 1), 50.0), np.random.default_rng(8))
     times[times > START + 600 * MINUTE + 20_000] += 5 * HOUR
@@ -146,12 +211,13 @@ def test_records_without_a_time_belong_to_the_window_that_is_open():
 
 
 def learned(counts, hours=None):
-    filters = Filters(60.0)
-    filters.reserve(1)
+    filters, counts = Filters(60.0), np.asarray(counts, np.float64).reshape(len(counts), -1)
+    n = counts.shape[1]
+    filters.reserve(n)
     for window, count in enumerate(counts):
         hour = window / 60 % 168 if hours is None else hours[window]
         predicted = filters.predict(hour)
-        filters.learn(np.array([float(count)]), predicted, hour, np.ones(1, np.bool_))
+        filters.learn(count, predicted, hour, np.ones(n, np.bool_))
     return filters
 
 
@@ -189,3 +255,17 @@ def test_a_loss_is_told_within_two_windows_however_many_records_they_bring(rate,
         told += evidence.add(records, predicted, window, np.ones(1, np.bool_))
         filters.learn(records, predicted, window / 60, evidence.changed == 0)
     assert [found.begins for found in told] == [True]
+
+
+def test_few_changes_are_told_as_over_while_they_last():
+    rng = np.random.default_rng(21)
+    filters, evidence, early = learned(rng.poisson(100.0, (400, 24))), Evidence(60.0), 0
+    evidence.reserve(24)
+    for window in range(400, 460):
+        records, hour = rng.poisson(150.0, 24).astype(float), window / 60
+        predicted = filters.predict(hour)
+        found = evidence.add(records, predicted, window, filters.has_level)
+        filters.learn(records, predicted, hour, evidence.changed == 0)
+        early += sum(not each.begins for each in found)
+    assert evidence.changed.all()
+    assert early <= 2
