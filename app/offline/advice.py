@@ -16,8 +16,8 @@ from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
 from faust_oslrau.topics.columns import MANY, NUMERIC, Column, columns_of
 from faust_oslrau.topics.documents import parsed
-from faust_oslrau.topics.fields import find, is_number
 
+from .advised_time import best_time, known, span
 from .comparison import compare_logs
 from .quality import mean_of_best
 from .scored_log import ScoredLog
@@ -43,13 +43,9 @@ HISTORY = ("10",)
 SEASON_DAYS = 6
 
 _DAY = 86_400_000
-# Milliseconds by which clocks may be ahead.
-_AHEAD = 60_000
 # The lowest hundredth of either log does not count: a few faults would outweigh all else.
 _LOWEST = 0.01
 _STRETCHES = 20
-# One in so many times may be wrong at either end.
-_OUTER = 100
 
 
 class Gain(NamedTuple):
@@ -210,9 +206,9 @@ class Advisor:
 
     def _time(self) -> None:
         found = [column.name for column in self._others() if column.is_time]
-        far = {name: how for name in found if (how := _how_far(self._records, name)) is not None}
-        if far:
-            self._choose("time", min(far, key=far.__getitem__), "its contents are times")
+        best = best_time(self._records, found)
+        if best is not None:
+            self._choose("time", best, "its contents are times that move with the records")
 
     def _kinds(self) -> None:
         """Say what fields are that no single content shows."""
@@ -300,7 +296,7 @@ class Advisor:
             self._try("transforms", tuple((name, "log") for name in skewed), "transforms = log")
 
     def _seasons(self) -> None:
-        if _span(self._times(self._records)) >= SEASON_DAYS * _DAY:
+        if span(self._times(self._records)) >= SEASON_DAYS * _DAY:
             self._try("seasons", "UTC", "seasons = UTC")
 
     def _times(self, records: Sequence[KafkaRecord]) -> list[int]:
@@ -308,7 +304,7 @@ class Advisor:
         times = [record.timestamp for record in records]
         if self._settings.time is not None:
             times = TimeReader(self._settings.time).read(records)
-        return sorted(time for time in times if time is not None)
+        return known(times)
 
     def _history(self) -> None:
         self._try("history", HISTORY, f"history = {HISTORY[0]}")
@@ -330,8 +326,8 @@ class Advisor:
         rates = []
         for _, records in groupby(self._records, key=lambda record: record.partition):
             times = self._times(list(records))
-            span = _span(times)
-            rates.append((len(times) - 1) * _DAY / span if span > 0.0 else 0.0)
+            lasts = span(times)
+            rates.append((len(times) - 1) * _DAY / lasts if lasts > 0.0 else 0.0)
         return float(np.mean(rates or [0.0])) * max(len(rates), self._partitions or 0)
 
     def _learner(self) -> None:
@@ -341,38 +337,6 @@ class Advisor:
         gain = self._gain(self._settings, mixtures, "learner.mixtures = true")
         why = f"{gain} nats a record; for likelihoods and forecasts; alarms rank hardly better"
         self._choose("learner.mixtures", True, why, advised=False)
-
-
-def _how_far(records: Sequence[KafkaRecord], field: str) -> tuple[float, float, bool, float] | None:
-    """Return by how much a field is not when records happened: what is less is better.
-
-    That is how far it is from their own times, in milliseconds, how often it goes back, whether it
-    is a number, which may be another quantity, and how late it is. None for a field that lies
-    mostly in the future.
-    """
-    times = TimeReader(field).read(records)
-    known = [(at, r) for at, r in zip(times, records, strict=True) if at is not None]
-    if not known:
-        return None
-    at = np.array([each for each, _ in known], np.float64)
-    off = np.array([each - r.timestamp for each, r in known if r.timestamp is not None])
-    if len(off) and np.median(off) > _AHEAD:
-        return None
-    distance = float(np.median(np.abs(off))) if len(off) else 0.0
-    back = round(float(np.mean(np.diff(at) < 0)), 2)
-    is_numeric = is_number(find(parsed(known[0][1].value), field))
-    return distance, back, is_numeric, float(np.median(at))
-
-
-def _span(times: Sequence[int]) -> float:
-    """Return how long sorted times last, whatever the first and last hundredth of them are.
-
-    A single clock may be wrong by years.
-    """
-    if len(times) < 2:
-        return 0.0
-    first, last = len(times) // _OUTER, len(times) - 1 - len(times) // _OUTER
-    return (times[last] - times[first]) * (len(times) - 1) / (last - first)
 
 
 def is_skewed(column: Column) -> bool:

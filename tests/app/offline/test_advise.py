@@ -2,9 +2,11 @@
 
 import re
 import tomllib
+from datetime import UTC, datetime
 
 import numpy as np
 import orjson
+import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,6 +154,37 @@ def test_of_several_times_the_one_nearest_to_the_records_is_taken_and_none_of_th
     assert advised_time(stamped(expires | created | sent)) == "sent"
     assert advised_time(stamped(expires)) is None
     assert advised_time(stamped(expires | {"at": 0}, own=False)) == "at"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda at: "2026-01-01",
+        lambda at: datetime.fromtimestamp(at, UTC).date().isoformat(),
+        lambda at: datetime.fromtimestamp(at + 3e7, UTC).isoformat(),
+        lambda at: 300 * (at // 300),
+    ],
+    ids=["one date", "dates", "a year ahead", "windows"],
+)
+def test_in_a_file_the_time_is_the_finest_that_moves_with_the_records_and_of_equals_the_first(
+    other,
+):
+    start = 1_790_000_000
+    rows = [{"x": i * i % 7 + 0.5, "another": other(start + 60 * i), "ts": start + 60 * i}
+            for i in range(3000)]  # fmt: skip
+    records = [
+        Record("features", 0, i, None, None, orjson.dumps(row)) for i, row in enumerate(rows)
+    ]
+    assert advised_time(records) == "ts"
+
+
+def test_a_number_that_moves_at_another_pace_than_times_that_are_texts_is_no_time():
+    at = [datetime.fromtimestamp(1_790_000_000 + i, UTC).isoformat() for i in range(3000)]
+    rows = [{"at": each, "bytes": 10**9 + 900 * i} for i, each in enumerate(at)]
+    records = [
+        Record("features", 0, i, None, None, orjson.dumps(row)) for i, row in enumerate(rows)
+    ]
+    assert advised_time(records) == "at"
 
 
 def timed(times, partition=0):
