@@ -251,19 +251,21 @@ def _is_counter(name: str, x: NDArray[np.float64]) -> bool:
     if _come_again(np.unique(moved, return_counts=True)[1]):
         return False
     is_far = len(moved) > MANY and 0 <= FAR * x[0] <= x[-1] and bool((np.diff(x) >= 0).all())
-    return is_far or _grows(name, x[:-1], x[1:])
+    return is_far or _grows(name, x, _pairs([None] * len(x)))
 
 
-def _grows(name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
+def _grows(name: str, x: NDArray[np.float64], of: _Pairs) -> bool:
     """Tell whether numbers grow nearly always, or whenever they change, if they do so for long.
 
     Counters stand still while nothing happens, but slow levels of few digits do so, too.
     """
+    before, after = x[of.before], x[of.after]
     if np.mean(after > before) >= 1 - 2 * _MOST_BACK:
         return True
-    n_back, n_moved = int(np.sum(after < before)), int(np.sum(after != before))
+    # A step of a level that all devices share is one, not one of each.
+    n_moved = min(int(np.sum(after != before)), int(np.count_nonzero(np.diff(x))))
     least = FEWEST_RISES if _TOTAL.search(name) else SURE
-    return n_moved >= max(least, SURE * n_back)
+    return n_moved >= max(least, SURE * int(np.sum(after < before)))
 
 
 class _Pairs(NamedTuple):
@@ -306,8 +308,7 @@ def _is_whole(content: object) -> bool:
 
 def _grows_within(of: _Pairs, column: Column) -> bool:
     """Tell whether a field's numbers only grow for each of several."""
-    x = column.numbers
-    return len(of.before) >= MANY and _grows(column.name, x[of.before], x[of.after])
+    return len(of.before) >= MANY and _grows(column.name, column.numbers, of)
 
 
 def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:

@@ -163,6 +163,11 @@ def test_a_counter_of_each_device_that_stands_still_is_left_out():
     assert columns_of(rows)[1].why == "only grows for each of several"
 
 
+def test_steps_of_a_level_that_many_devices_share_are_no_counters():
+    rows = [{"device": f"d{i % 300}", "day": i // 500 % 7} for i in range(3500)]
+    assert columns_of(rows)[0].kind == "count"
+
+
 @pytest.mark.parametrize(
     ("name", "x"),
     [
