@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -14,20 +13,13 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.categories.values import MOST_SLOTS, MOST_VALUES
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
-from faust_oslrau.topics.columns import MANY, NUMERIC, Column, columns_of
+from faust_oslrau.topics.columns import MANY, Column, columns_of
 from faust_oslrau.topics.documents import parsed
 
 from .advised_time import best_time, known, span
 from .comparison import compare_logs
 from .quality import mean_of_best
-from .scored_log import ScoredLog
-
-LEAST_GAIN = 0.05
-"""Nats a record that a setting must bring, at least, for each number in it. By chance, networks of
-the same records differ by up to that, which a standard error over records does not show."""
-
-ERRORS = 3.0
-"""Standard errors by which it must bring more than nothing: several settings are tried."""
+from .trials import Gain, Trials, scored
 
 FEWEST_ENTITIES = 5
 """Values from which on a field may name entities: fewer are categories."""
@@ -43,26 +35,6 @@ HISTORY = ("10",)
 SEASON_DAYS = 6
 
 _DAY = 86_400_000
-# The lowest hundredth of either log does not count: a few faults would outweigh all else.
-_LOWEST = 0.01
-_STRETCHES = 20
-
-
-class Gain(NamedTuple):
-    """Nats a record that a setting brings, their standard error, and the least that pay."""
-
-    nats: float
-    error: float
-    least: float
-
-    @property
-    def pays(self) -> bool:
-        """Whether it is worth a setting."""
-        return self.nats > max(self.least, ERRORS * self.error)
-
-    def __str__(self) -> str:
-        """Return both in two digits."""
-        return f"{self.nats:+.2f} ± {self.error:.2f}"
 
 
 class Choice(NamedTuple):
@@ -126,9 +98,10 @@ class Advisor:
         self._told = told
         self._partitions = partitions
         self._choices: list[Choice] = []
-        numbers = sum(column.kind in NUMERIC for column in self._columns.values())
-        self._least = LEAST_GAIN * max(numbers, 1)
-        self._logs: dict[Settings, ScoredLog] = {}
+        kinds = (
+            {column.name: column.kind for column in early} if settings.chosen_fields is None else {}
+        )
+        self._trials = Trials(records, self._features(), kinds, told)
 
     def advise(self, alerts: float | None = None) -> Advice:
         """Return the advice; ``alerts`` is how many anomalous records a day someone can bear.
@@ -154,7 +127,8 @@ class Advisor:
         if self._settings == self._before:
             return None
         self._told("all of it")
-        found = compare_logs(self._log(self._before), self._log(self._settings))
+        logs = (scored(self._records, each) for each in (self._before, self._settings))
+        found = compare_logs(*logs)
         before, after = (int(scores.is_alarm.sum()) for scores in found.scores)
         return before, after, int(found.group("both").sum())
 
@@ -165,26 +139,8 @@ class Advisor:
 
     def _try(self, name: str, value: Any, what: str) -> None:
         """Take a setting if it pays."""
-        gain = self._gain(self._settings, replace(self._settings, **{name: value}), what)
+        gain = self._trials.gain(self._settings, replace(self._settings, **{name: value}), what)
         self._choose(name, value, f"{gain} nats a record", advised=gain.pays)
-
-    def _gain(self, a: Settings, b: Settings, what: str) -> Gain:
-        """Return by how much likelier records are under ``b`` than under ``a``."""
-        self._told(what)
-        found = compare_logs(self._log(a), self._log(b))
-        ours, theirs = (scores.log_likelihood for scores in found.scores)
-        usual = (ours >= np.quantile(ours, _LOWEST)) & (theirs >= np.quantile(theirs, _LOWEST))
-        stretches = np.array_split((theirs - ours)[usual], _STRETCHES)
-        means = [float(stretch.mean()) for stretch in stretches if len(stretch) > 0]
-        error = np.std(means, ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.inf
-        return Gain(float(np.mean(means)), float(error), self._least)
-
-    def _log(self, settings: Settings) -> ScoredLog:
-        if settings not in self._logs:
-            log = self._logs[settings] = ScoredLog("settings", settings)
-            for _, records in groupby(self._records, key=lambda record: record.partition):
-                log.process(list(records))
-        return self._logs[settings]
 
     def _features(self) -> list[Column]:
         """Return the fields that may be scored; one that is chosen is never ignored."""
@@ -252,7 +208,7 @@ class Advisor:
     def _gain_of_entity(self, name: str) -> Gain:
         """Return what it brings to know the entity."""
         without = self._with_kind(name, Kind.IGNORED)
-        return self._gain(without, replace(without, entity=name), f"entity = {name}")
+        return self._trials.gain(without, replace(without, entity=name), f"entity = {name}")
 
     def _is_better_category(self, name: str, gain: Gain) -> bool:
         """Tell whether a field says clearly more of the others as a category."""
@@ -265,7 +221,7 @@ class Advisor:
         # apart costs nothing.
         column = self._columns[name]
         cost = column.entropy if column.n_values <= self._told_apart() else 0.0
-        return category - ignored + cost > gain.nats + self._least
+        return category - ignored + cost > gain.nats + gain.least
 
     def _told_apart(self) -> int:
         """Return how many values of a category the learner tells apart."""
@@ -281,7 +237,7 @@ class Advisor:
 
     def _likelihood(self, settings: Settings) -> float:
         """Return the mean log-likelihood of records but the lowest."""
-        scores = self._log(settings).scores.values()
+        scores = self._trials.log(settings).scores.values()
         found = np.concatenate([each.log_likelihood for each in scores])
         return mean_of_best(found)
 
@@ -334,7 +290,7 @@ class Advisor:
         """Tell what mixtures would bring: likelihoods are higher, alarms hardly better."""
         learner = replace(self._settings.learner, mixtures=True)
         mixtures = replace(self._settings, learner=learner)
-        gain = self._gain(self._settings, mixtures, "learner.mixtures = true")
+        gain = self._trials.gain(self._settings, mixtures, "learner.mixtures = true")
         why = f"{gain} nats a record; for likelihoods and forecasts; alarms rank hardly better"
         self._choose("learner.mixtures", True, why, advised=False)
 

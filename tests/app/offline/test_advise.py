@@ -132,6 +132,32 @@ def test_a_history_pays_where_records_follow_each_other_and_logarithms_where_the
     assert settings.history == ("10",) and settings.transforms == (("size", "log"),)
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        lambda rng: 100,
+        lambda rng: 0.5 * round(0.4 * rng.normal()),
+        lambda rng: max(0.0, rng.normal()),
+    ],
+    ids=["a constant", "few values", "zeros"],
+)
+def test_numbers_that_come_again_exactly_make_nothing_pay(tmp_path, own):
+    rng = np.random.default_rng(7)
+    rows = [
+        {"x": rng.normal(), "y": rng.normal(), "own": own(rng), "zone": f"z{rng.integers(8)}"}
+        for _ in range(N)
+    ]
+    result, settings = advise(tmp_path, rows)
+    assert result.exit_code == 0 and settings == Settings()
+    found = re.findall(r"([+-][0-9.]+) ± ", (tmp_path / "advised.toml").read_text())
+    assert len(found) == 3 and max(abs(float(gain)) for gain in found) < 0.2
+
+
+def test_a_log_of_constants_alone_has_nothing_to_advise(tmp_path):
+    result, settings = advise(tmp_path, [{"x": 7, "y": 1.5}] * 600)
+    assert result.exit_code == 0 and settings == Settings()
+
+
 def stamped(ahead, own=True):
     """Records with times that are so many seconds ahead of when they happened, by name."""
     records = []

@@ -1,0 +1,170 @@
+"""Tries settings on a log: by how much likelier they make its records."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faust_oslrau.app.settings import Settings
+from faust_oslrau.topics import KafkaRecord, Kind, Record
+from faust_oslrau.topics.columns import NUMERIC, Column
+from faust_oslrau.topics.documents import parsed
+from faust_oslrau.topics.fields import find, is_number, number_of, put
+
+from .comparison import compare_logs
+from .scored_log import ScoredLog
+
+LEAST_GAIN = 0.05
+"""Nats a record that a setting must bring, at least, for each number that it changes. By chance,
+networks of the same records differ by up to that, which a standard error over records does not
+show."""
+
+ERRORS = 3.0
+"""Standard errors by which it must bring more than nothing: several settings are tried."""
+
+# The lowest hundredth of either log does not count: a few faults would outweigh all else.
+_LOWEST = 0.01
+_STRETCHES = 20
+
+
+class Gain(NamedTuple):
+    """Nats a record that a setting brings, their standard error, and the least that pay."""
+
+    nats: float
+    error: float
+    least: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether it is worth a setting."""
+        return self.nats > max(self.least, ERRORS * self.error)
+
+    def __str__(self) -> str:
+        """Return both in two digits."""
+        return f"{self.nats:+.2f} ± {self.error:.2f}"
+
+
+class Trials:
+    """Scores a log by settings, with numbers that have densities.
+
+    Where a number comes again and again, its density is as high as a model is narrow. So it is
+    spread over the room of others, as counts are; one that never changes is left out.
+
+    Parameters
+    ----------
+    records
+        The log, partition by partition.
+    columns
+        Its fields.
+    kinds
+        What fields are unless settings say so, numbers if neither does.
+    told
+        Hears of each trial before it is made.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[KafkaRecord],
+        columns: Sequence[Column],
+        kinds: Mapping[str, Kind],
+        told: Callable[[str], None],
+    ) -> None:
+        self._records = records
+        self._kinds = kinds
+        self._told = told
+        changing = any(each.kind != Kind.IGNORED and not each.is_constant for each in columns)
+        numbers = [column for column in columns if column.kind in NUMERIC]
+        self._constant = [each.name for each in numbers if each.is_constant and changing]
+        self._rooms = {each.name: rooms(each.numbers) for each in numbers if not each.is_constant}
+        self._logs: dict[Settings, ScoredLog] = {}
+
+    @property
+    def n_numbers(self) -> int:
+        """How many fields are numbers that change."""
+        return len(self._rooms)
+
+    def gain(self, a: Settings, b: Settings, what: str, numbers: int | None = None) -> Gain:
+        """Return by how much likelier records are under ``b``.
+
+        ``numbers`` says how many fields it changes; None for all.
+        """
+        self._told(what)
+        found = compare_logs(self.log(a), self.log(b))
+        ours, theirs = (scores.log_likelihood for scores in found.scores)
+        usual = (ours >= np.quantile(ours, _LOWEST)) & (theirs >= np.quantile(theirs, _LOWEST))
+        stretches = np.array_split((theirs - ours)[usual], _STRETCHES)
+        means = [float(stretch.mean()) for stretch in stretches if len(stretch) > 0]
+        error = np.std(means, ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.inf
+        least = LEAST_GAIN * max(self.n_numbers if numbers is None else numbers, 1)
+        return Gain(float(np.mean(means)), float(error), least)
+
+    def log(self, settings: Settings) -> ScoredLog:
+        """Return the log as scored by settings."""
+        if settings not in self._logs:
+            self._logs[settings] = scored(self._with_densities(settings), settings)
+        return self._logs[settings]
+
+    def _with_densities(self, settings: Settings) -> list[KafkaRecord]:
+        kinds = {**self._kinds, **dict(settings.kinds)}
+        roles = {settings.entity, settings.time, settings.rates_by}
+        spread = {
+            name: room for name, room in self._rooms.items()
+            if kinds.get(name, Kind.NUMBER) == Kind.NUMBER and name not in roles
+        }  # fmt: skip
+        left_out = [name for name in self._constant if name not in roles]
+        rng = np.random.default_rng(0)
+        # The same for each field in all trials.
+        share = {name: rng.random(len(self._records)) for name in self._rooms}
+        return [
+            self._changed(record, {name: share[name][i] for name in spread}, left_out)
+            for i, record in enumerate(self._records)
+        ]
+
+    def _changed(
+        self, record: KafkaRecord, share: Mapping[str, float], left_out: Sequence[str]
+    ) -> KafkaRecord:
+        document = parsed(record.value)
+        if not isinstance(document, dict):
+            return record
+        for name in left_out:
+            if find(document, name) is not None:
+                put(document, name, None)
+        for name, part in share.items():
+            content = find(document, name)
+            number = number_of(content) if isinstance(content, str) else content
+            if number is not None and is_number(number):
+                put(document, name, number + part * self._rooms[name].get(number, 0.0))
+        source = record.topic, record.partition, record.offset, record.timestamp, record.key
+        return Record(*source, json.dumps(document).encode(), record.headers)
+
+
+def scored(records: Sequence[KafkaRecord], settings: Settings) -> ScoredLog:
+    """Score a log, partition by partition."""
+    log = ScoredLog("settings", settings)
+    for _, found in groupby(records, key=lambda record: record.partition):
+        log.process(list(found))
+    return log
+
+
+def rooms(x: NDArray[np.float64]) -> dict[float, float]:
+    """Return the room of each number that comes again: that of half as many others above it.
+
+    Where all are rounded, these are the next number. They are at most half of those above it, as
+    the highest ones may be far off; the highest number has the room of the one before it.
+    """
+    ascending = np.sort(x)
+    values, counts = np.unique(ascending, return_counts=True)
+    last = np.cumsum(counts)
+    above = len(x) - last
+    reach = last + (np.minimum(counts, above) + 1) // 2 - 1
+    room = ascending[reach] - values
+    if len(room) > 1:
+        room[-1] = room[-2]
+    again = counts > 1
+    return dict(zip(values[again].tolist(), room[again].tolist(), strict=True))
