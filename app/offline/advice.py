@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from faust_oslrau.topics.columns import MANY, Column, columns_of
 from faust_oslrau.topics.documents import parsed
 
 from .advised_time import best_time, known, span
+from .advised_transforms import best_transform
 from .comparison import compare_logs
 from .quality import mean_of_best
 from .trials import Gain, Trials, scored
@@ -27,8 +28,8 @@ FEWEST_ENTITIES = 5
 MOST_TRIED = 4
 """Fields that are tried as names of entities."""
 
-SKEWED = 2.0
-"""Skewness from which on a logarithm is tried."""
+MOST_APART = 16
+"""Transforms up to which each is tried beside the others, so that none spoils them."""
 
 HISTORY = ("10",)
 
@@ -242,14 +243,42 @@ class Advisor:
         return mean_of_best(found)
 
     def _transforms(self) -> None:
-        """Try logarithms of all numbers that are positive and skewed, together."""
+        """Try transforms of numbers that are skewed, together, but for those that do not pay."""
         kinds = dict(self._settings.kinds)
-        skewed = [
-            column.name for column in self._features()
-            if kinds.get(column.name, column.kind) == Kind.NUMBER and is_skewed(column)
-        ]  # fmt: skip
-        if skewed:
-            self._try("transforms", tuple((name, "log") for name in skewed), "transforms = log")
+        found = {
+            column.name: name for column in self._features()
+            if kinds.get(column.name, column.kind) == Kind.NUMBER
+            and (name := best_transform(column)) is not None
+        }  # fmt: skip
+        apart = {
+            field: self._gain_of(found, [each for each in found if each != field])
+            for field in found if 1 < len(found) <= MOST_APART
+        }  # fmt: skip
+        paying = {field: found[field] for field in found if field not in apart or apart[field].pays}
+        others = [f"{field} {apart[field]}" for field in found if field not in paying]
+        if paying:
+            gain = self._gain_of(paying, ())
+            why = "; ".join([f"{gain} nats a record", *others])
+            self._choose("transforms", tuple(paying.items()), why, advised=gain.pays)
+        elif found:
+            self._choose("transforms", tuple(found.items()), ", ".join(others), advised=False)
+
+    def _gain_of(self, transforms: Mapping[str, str], others: Sequence[str]) -> Gain:
+        """Return what transforms bring where some of them are there without the rest."""
+        without, with_them = (
+            replace(self._settings, transforms=tuple((name, transforms[name]) for name in names))
+            for names in (others, transforms)
+        )
+        changed = [name for name in transforms if name not in others]
+        what = f"transforms of {', '.join(changed)}"
+        return self._trials.gain(without, with_them, what, len(changed))
+
+    def _alone(self, field: str, kind: Kind) -> Settings:
+        """Return settings under which a field is the only one."""
+        kinds = () if kind == Kind.NUMBER else ((field, kind.value),)
+        return replace(
+            self._settings, features=(field,), kinds=kinds, transforms=(), directions=(), least=()
+        )
 
     def _seasons(self) -> None:
         if span(self._times(self._records)) >= SEASON_DAYS * _DAY:
@@ -293,18 +322,3 @@ class Advisor:
         gain = self._trials.gain(self._settings, mixtures, "learner.mixtures = true")
         why = f"{gain} nats a record; for likelihoods and forecasts; alarms rank hardly better"
         self._choose("learner.mixtures", True, why, advised=False)
-
-
-def is_skewed(column: Column) -> bool:
-    """Tell whether a field has positive numbers whose logarithms are less skewed."""
-    x = column.numbers
-    if len(x) < MANY or x.min() <= 0:
-        return False
-    skewness, of_log = (_skewness(values) for values in (x, np.log(x)))
-    return skewness > SKEWED and abs(of_log) < skewness / 2.0
-
-
-def _skewness(x: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    off = x - x.mean()
-    deviation = float(np.sqrt(np.mean(off**2)))
-    return float(np.mean((off / deviation) ** 3)) if deviation > 0.0 else 0.0

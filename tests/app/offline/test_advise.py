@@ -158,6 +158,40 @@ def test_a_log_of_constants_alone_has_nothing_to_advise(tmp_path):
     assert result.exit_code == 0 and settings == Settings()
 
 
+def advised_transforms(rows):
+    records = [
+        Record("features", 0, i, None, None, orjson.dumps(row)) for i, row in enumerate(rows)
+    ]
+    advisor = Advisor(records, Settings(), lambda what: None)
+    advisor._transforms()
+    return dict(advisor._settings.transforms)
+
+
+def test_a_logarithm_pays_beside_many_fields_that_it_does_not_change():
+    rng = np.random.default_rng(8)
+    rows = [
+        {"size": float(rng.lognormal(3, 1))} | {f"n{v}": rng.normal() for v in range(15)}
+        for _ in range(N)
+    ]
+    assert advised_transforms(rows) == {"size": "log"}
+
+
+def test_skewed_fields_have_transforms_that_take_their_values_and_others_do_not_spoil_them():
+    rng = np.random.default_rng(9)
+    size = rng.lognormal(3, 2, (N, 3)) * [1.0, 1.0, 10.0]
+    rows = [
+        {
+            "size": float(a),
+            "wait": float(b) if rng.random() < 0.9 else 0.0,
+            "net": float(c) if rng.random() < 0.9 else -float(c) / 20,
+            # skewed by a few that are far off, and no scale brings them near
+            "rare": float(rng.normal(50 if rng.random() < 0.02 else 10)),
+        }
+        for a, b, c in size
+    ]
+    assert advised_transforms(rows) == {"size": "log", "wait": "log1p", "net": "asinh"}
+
+
 def stamped(ahead, own=True):
     """Records with times that are so many seconds ahead of when they happened, by name."""
     records = []
