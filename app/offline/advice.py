@@ -13,7 +13,7 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.categories.values import MOST_SLOTS, MOST_VALUES
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
-from faust_oslrau.topics.columns import MANY, Column, columns_of
+from faust_oslrau.topics.columns import MANY, MOST_VERSIONS, NUMERIC, Column, columns_of
 from faust_oslrau.topics.documents import parsed
 
 from .advised_time import best_time, known, span
@@ -26,7 +26,7 @@ FEWEST_ENTITIES = 5
 """Values from which on a field may name entities: fewer are categories."""
 
 MOST_TRIED = 4
-"""Fields that are tried as names of entities."""
+"""Fields that are tried as names of entities, and numbers that are tried as categories."""
 
 MOST_APART = 16
 """Transforms up to which each is tried beside the others, so that none spoils them."""
@@ -174,9 +174,48 @@ class Advisor:
             if column.name != self._settings.time
             and (not column.is_plain or self._comes_late(column))
         }  # fmt: skip
+        why = {name: self._columns[name].why for name in kinds}
+        before, left = self._settings, []
+        for name in self._few_valued():
+            self._settings = replace(before, kinds=tuple(kinds.items()))
+            gain = self._gain_of_category(name)
+            if gain.pays:
+                kinds[name] = Kind.CATEGORY.value
+                why[name] = f"other fields {gain} nats a record"
+            else:
+                left.append((name, f"other fields {gain} nats a record"))
+        self._settings = before
         if kinds:
-            why = "; ".join(f"{name}: {self._columns[name].why}" for name in kinds)
-            self._choose("kinds", tuple(kinds.items()), why)
+            told = "; ".join(f"{name}: {each}" for name, each in why.items())
+            self._choose("kinds", tuple(kinds.items()), told)
+        for name, told in left:
+            self._choose("kinds", ((name, Kind.CATEGORY.value),), told, advised=False)
+
+    def _few_valued(self) -> list[str]:
+        """Return the numbers of few values that come again, those of the fewest first."""
+        numbers = {
+            column.name: column.numbers for column in self._features()
+            if self._trials.kind(column.name, self._settings) in NUMERIC
+        }  # fmt: skip
+        n_values = {name: len(np.unique(x)) for name, x in numbers.items()}
+        few = [
+            name for name, n in n_values.items()
+            if 1 < n <= MOST_VERSIONS and n * MANY <= len(numbers[name])
+            and name not in (self._settings.time, self._settings.entity)
+        ]  # fmt: skip
+        return sorted(few, key=n_values.__getitem__)[:MOST_TRIED]
+
+    def _gain_of_category(self, name: str) -> Gain:
+        """Return what it brings to the other fields if one is a category in place of a number.
+
+        Its own density and its own probability do not compare.
+        """
+        number = self._trials.kind(name, self._settings)
+        kinds = {**dict(self._settings.kinds), name: Kind.CATEGORY.value}
+        category = replace(self._settings, kinds=tuple(kinds.items()))
+        own = self._alone(name, number), self._alone(name, Kind.CATEGORY)
+        others, what = self._trials.n_numbers - 1, f"kinds = {{{name} = category}}"
+        return self._trials.gain(self._settings, category, what, others, own)
 
     def _comes_late(self, column: Column) -> bool:
         """Tell whether the first records, which choose, do not show that texts are a category."""

@@ -84,25 +84,43 @@ class Trials:
         self._rooms = {each.name: rooms(each.numbers) for each in numbers if not each.is_constant}
         self._logs: dict[Settings, ScoredLog] = {}
 
+    def kind(self, name: str, settings: Settings) -> Kind:
+        """Return what a field is under settings."""
+        return Kind(dict(settings.kinds).get(name, self._kinds.get(name, Kind.NUMBER)))
+
     @property
     def n_numbers(self) -> int:
         """How many fields are numbers that change."""
         return len(self._rooms)
 
-    def gain(self, a: Settings, b: Settings, what: str, numbers: int | None = None) -> Gain:
+    def gain(
+        self,
+        a: Settings,
+        b: Settings,
+        what: str,
+        numbers: int | None = None,
+        own: tuple[Settings, Settings] | None = None,
+    ) -> Gain:
         """Return by how much likelier records are under ``b``.
 
-        ``numbers`` says how many fields it changes; None for all.
+        ``numbers`` says how many fields it changes; None for all. ``own`` are settings under which
+        a field is alone: what they bring to it does not count.
         """
         self._told(what)
+        means = self._means(a, b)
+        if own is not None:
+            means = means - self._means(*own)
+        error = np.std(means, ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.inf
+        least = LEAST_GAIN * max(self.n_numbers if numbers is None else numbers, 1)
+        return Gain(float(means.mean()), float(error), least)
+
+    def _means(self, a: Settings, b: Settings) -> NDArray[np.float64]:
+        """Return by how much likelier stretches of records are, in the mean."""
         found = compare_logs(self.log(a), self.log(b))
         ours, theirs = (scores.log_likelihood for scores in found.scores)
         usual = (ours >= np.quantile(ours, _LOWEST)) & (theirs >= np.quantile(theirs, _LOWEST))
-        stretches = np.array_split((theirs - ours)[usual], _STRETCHES)
-        means = [float(stretch.mean()) for stretch in stretches if len(stretch) > 0]
-        error = np.std(means, ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.inf
-        least = LEAST_GAIN * max(self.n_numbers if numbers is None else numbers, 1)
-        return Gain(float(np.mean(means)), float(error), least)
+        off = (theirs - ours)[usual]
+        return np.array([each.mean() for each in np.array_split(off, min(_STRETCHES, len(off)))])
 
     def log(self, settings: Settings) -> ScoredLog:
         """Return the log as scored by settings."""
@@ -111,11 +129,10 @@ class Trials:
         return self._logs[settings]
 
     def _with_densities(self, settings: Settings) -> list[KafkaRecord]:
-        kinds = {**self._kinds, **dict(settings.kinds)}
         roles = {settings.entity, settings.time, settings.rates_by}
         spread = {
             name: room for name, room in self._rooms.items()
-            if kinds.get(name, Kind.NUMBER) == Kind.NUMBER and name not in roles
+            if self.kind(name, settings) == Kind.NUMBER and name not in roles
         }  # fmt: skip
         left_out = [name for name in self._constant if name not in roles]
         rng = np.random.default_rng(0)
