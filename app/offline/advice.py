@@ -282,7 +282,7 @@ class Advisor:
         return mean_of_best(found)
 
     def _transforms(self) -> None:
-        """Try transforms of numbers that are skewed, together, but for those that do not pay."""
+        """Try transforms of numbers that are skewed, together, but for those that do harm."""
         kinds = dict(self._settings.kinds)
         found = {
             column.name: name for column in self._features()
@@ -293,12 +293,15 @@ class Advisor:
             field: self._gain_of(found, [each for each in found if each != field])
             for field in found if 1 < len(found) <= MOST_APART
         }  # fmt: skip
-        paying = {field: found[field] for field in found if field not in apart or apart[field].pays}
-        others = [f"{field} {apart[field]}" for field in found if field not in paying]
-        if paying:
-            gain = self._gain_of(paying, ())
+        # One that brings little still keeps a long tail from outranking faults.
+        kept = {
+            field: found[field] for field in found if field not in apart or not apart[field].harms
+        }  # fmt: skip
+        others = [f"{field} {apart[field]}" for field in found if field not in kept]
+        if kept:
+            gain = self._gain_of(kept, ())
             why = "; ".join([f"{gain} nats a record", *others])
-            self._choose("transforms", tuple(paying.items()), why, advised=gain.pays)
+            self._choose("transforms", tuple(kept.items()), why, advised=gain.pays)
         elif found:
             self._choose("transforms", tuple(found.items()), ", ".join(others), advised=False)
 

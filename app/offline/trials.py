@@ -45,6 +45,11 @@ class Gain(NamedTuple):
         """Whether it is worth a setting."""
         return self.nats > max(self.least, ERRORS * self.error)
 
+    @property
+    def harms(self) -> bool:
+        """Whether records are clearly less likely with it."""
+        return -self.nats > max(self.least, ERRORS * self.error)
+
     def __str__(self) -> str:
         """Return both in two digits."""
         return f"{self.nats:+.2f} ± {self.error:.2f}"
