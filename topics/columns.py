@@ -230,7 +230,7 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     if whole and _are_codes(name, values) and _come_again(counts):
         return _category(name, "codes, by their name", counts, is_plain=False)
     if comes_again:
-        if len(values) == 2 and len(x) >= SURE:
+        if len(values) == 2 and (len(x) >= SURE or _are_flags(values, counts)):
             return _category(name, "two different numbers", counts, is_plain=False)
         if whole and values[0] > 0 and _steps(values) + 1 > GAPS * len(values):
             why = f"{len(values):,} whole numbers with gaps between them"
@@ -318,6 +318,16 @@ def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
     mean = np.average(values, weights=counts)
     variance = np.average((values - mean) ** 2, weights=counts)
     return bool(variance <= DISPERSION * mean and counts.max() <= COMMONEST * counts.sum())
+
+
+def _are_flags(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
+    """Tell whether numbers are 0 and 1, of which both come so often that a count would reach 2.
+
+    With k ones, n numbers of Poisson's distribution have none above 1 with a probability of about
+    exp(-k^2 / 2n).
+    """
+    enough = counts.min() ** 2 >= 2 * math.log(SURE) * counts.sum()
+    return bool(enough and values[0] == 0.0 and values[1] == 1.0)
 
 
 def _are_codes(name: str, values: NDArray[np.float64]) -> bool:
