@@ -247,8 +247,7 @@ class Advisor:
 
     def _gain_of_entity(self, name: str) -> Gain:
         """Return what it brings to know the entity."""
-        without = self._with_kind(name, Kind.IGNORED)
-        return self._trials.gain(without, replace(without, entity=name), f"entity = {name}")
+        return self._trials.gain_of_entity(self._with_kind(name, Kind.IGNORED), name)
 
     def _is_better_category(self, name: str, gain: Gain) -> bool:
         """Tell whether a field says clearly more of the others as a category."""

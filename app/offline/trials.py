@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import KafkaRecord, Kind, Record
+from faust_oslrau.topics import KEY, KafkaRecord, Kind, Record
 from faust_oslrau.topics.columns import NUMERIC, Column
 from faust_oslrau.topics.documents import parsed
 from faust_oslrau.topics.fields import find, is_number, number_of, put
@@ -112,16 +113,34 @@ class Trials:
         a field is alone: what they bring to it does not count.
         """
         self._told(what)
-        means = self._means(a, b)
+        means = self._means(self.log(a), self.log(b))
         if own is not None:
-            means = means - self._means(*own)
+            means = means - self._means(*map(self.log, own))
+        return self._gain(means, numbers)
+
+    def gain_of_entity(self, without: Settings, name: str) -> Gain:
+        """Return what it brings to know the entity, if that is more than what any names bring.
+
+        Entities have levels that follow what drifts, whatever they are: names that are dealt anew
+        to the records tell how much that is. If it is nearly all, the rest is returned.
+        """
+        self._told(f"entity = {name}")
+        settings = replace(without, entity=name)
+        gain = self._gain(self._means(self.log(without), self.log(settings)))
+        if not gain.pays:
+            return gain
+        others = scored(dealt_anew(self._with_densities(settings), name), settings)
+        rest = self._gain(self._means(others, self.log(settings)))
+        return gain if rest.pays else rest
+
+    def _gain(self, means: NDArray[np.float64], numbers: int | None = None) -> Gain:
         error = np.std(means, ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.inf
         least = LEAST_GAIN * max(self.n_numbers if numbers is None else numbers, 1)
         return Gain(float(means.mean()), float(error), least)
 
-    def _means(self, a: Settings, b: Settings) -> NDArray[np.float64]:
-        """Return by how much likelier stretches of records are, in the mean."""
-        found = compare_logs(self.log(a), self.log(b))
+    def _means(self, a: ScoredLog, b: ScoredLog) -> NDArray[np.float64]:
+        """Return by how much likelier stretches of records are under ``b``, in the mean."""
+        found = compare_logs(a, b)
         ours, theirs = (scores.log_likelihood for scores in found.scores)
         usual = (ours >= np.quantile(ours, _LOWEST)) & (theirs >= np.quantile(theirs, _LOWEST))
         off = (theirs - ours)[usual]
@@ -162,8 +181,30 @@ class Trials:
             number = number_of(content) if isinstance(content, str) else content
             if number is not None and is_number(number):
                 put(document, name, number + part * self._rooms[name].get(number, 0.0))
-        source = record.topic, record.partition, record.offset, record.timestamp, record.key
-        return Record(*source, json.dumps(document).encode(), record.headers)
+        return _with_value(record, document)
+
+
+def _with_value(record: KafkaRecord, document: Mapping[str, Any]) -> Record:
+    source = record.topic, record.partition, record.offset, record.timestamp, record.key
+    return Record(*source, json.dumps(document).encode(), record.headers)
+
+
+def dealt_anew(records: Sequence[KafkaRecord], entity: str) -> list[KafkaRecord]:
+    """Return the records with entities in a random order."""
+    order = np.random.default_rng(0).permutation(len(records)).tolist()
+    if entity == KEY:
+        return [
+            Record(r.topic, r.partition, r.offset, r.timestamp, records[i].key, r.value, r.headers)
+            for r, i in zip(records, order, strict=True)
+        ]
+    documents = [parsed(record.value) for record in records]
+    names = [find(each, entity) if isinstance(each, dict) else None for each in documents]
+    result = list(records)
+    has_one = [i for i, name in enumerate(names) if name is not None]
+    for i, j in zip(has_one, (j for j in order if names[j] is not None), strict=True):
+        put(documents[i], entity, names[j])
+        result[i] = _with_value(records[i], documents[i])
+    return result
 
 
 def scored(records: Sequence[KafkaRecord], settings: Settings) -> ScoredLog:

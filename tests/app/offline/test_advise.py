@@ -192,6 +192,14 @@ def test_skewed_fields_have_transforms_that_take_their_values_and_others_do_not_
     assert advised_transforms(rows) == {"size": "log", "wait": "log1p", "net": "asinh"}
 
 
+def test_random_names_are_no_entities_where_a_level_moves_in_steps(tmp_path):
+    rng = np.random.default_rng(12)
+    rows = [
+        {"x": rng.normal(), "day": i // 430 + 0.5, "zone": f"z{rng.integers(8)}"} for i in range(N)
+    ]
+    assert advise(tmp_path, rows)[1].entity is None
+
+
 def advised_kinds(rows):
     values = map(orjson.dumps, rows)
     records = [Record("features", 0, i, None, None, value) for i, value in enumerate(values)]

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from faust_oslrau.app.offline.trials import Trials, rooms
+from faust_oslrau.app.offline.trials import Trials, dealt_anew, rooms
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Kind, Record
 from faust_oslrau.topics.columns import columns_of
@@ -38,3 +38,16 @@ def test_numbers_are_spread_alike_in_each_trial_and_nothing_else_is():
     assert (off >= 0).all() and (off <= 0.5).all() and len(np.unique(off)) > 300
     *again, _ = trials._with_densities(Settings(history=("10",)))
     assert [record.value for record in again] == [record.value for record in found]
+
+
+def test_entities_are_dealt_anew_to_the_records_that_have_one():
+    rows = [{"of": {"who": i % 9}, "x": i} if i % 3 else {"x": i} for i in range(90)]
+    values = [json.dumps(row).encode() for row in rows]
+    records = [Record("features", 0, i, 5, b"%d" % i, value) for i, value in enumerate(values)]
+    new = [json.loads(record.value) for record in dealt_anew(records, "of.who")]
+    assert [row["x"] for row in new] == list(range(90))
+    who, old = ([row["of"]["who"] if "of" in row else None for row in each] for each in (new, rows))
+    assert who != old and sorted(filter(None, who)) == sorted(filter(None, old))
+    assert [each is None for each in who] == [each is None for each in old]
+    keys = [record.key for record in dealt_anew(records, "key")]
+    assert keys != sorted(keys) and {*keys} == {record.key for record in records}
