@@ -30,7 +30,14 @@ GAPS = 3
 """Steps of a range for each of its numbers, from which on they are codes and no quantity."""
 
 SURE = 1000
-"""Contents after which two different numbers are no count that is nearly always the lower one."""
+"""Contents after which two different numbers are no count that is nearly always the lower one, and
+rises for each fall from which on numbers are those of a counter: levels fall again sooner."""
+
+FEWEST_RISES = 5
+"""Rises without a fall that show a counter, if its name says so."""
+
+FAR = 10
+"""Times its first number to which a counter that began near 0 has grown, after some rises."""
 
 DISPERSION = 20.0
 """Variance over mean up to which whole numbers are counts; that of Poisson's distribution is 1."""
@@ -57,6 +64,8 @@ _CODE = re.compile(
     r"|(?<=[a-z])(?:Status|State|Code|Type|Errno|Port|Zip|Mcc)$"
 )
 _LOG_LEVEL = re.compile(r"(?:^|\.|log[._]?)level$", re.IGNORECASE)
+# Words for counters, which OpenMetrics puts at the end of their names.
+_TOTAL = re.compile(r"(?:^|[^A-Za-z])(?i:total|count|sum)$|(?<=[a-z])(?:Total|Count|Sum)$")
 
 
 class Kind(StrEnum):
@@ -147,7 +156,7 @@ def columns_of(
     ]
     return [
         Column(column.name, Kind.IGNORED, "only grows for each of several")
-        if any(of.n == len(column.numbers) and _grows_within(of, column.numbers) for of in groups)
+        if any(of.n == len(column.numbers) and _grows_within(of, column) for of in groups)
         else column
         for column in columns
     ]
@@ -207,13 +216,11 @@ def _category(name: str, why: str, counts: NDArray[np.int64], *, is_plain: bool)
 
 
 def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
-    before, after = x[:-1], x[1:]
     rises = _rises(x)
     if rises and _are_times(x.tolist()) and not _IDENTIFIER.search(name):
         return Column(name, Kind.IGNORED, "times", is_time=True)
     values, counts = np.unique(x, return_counts=True)
-    # Devices that are asked by turns have numbers that grow nearly always, and come again.
-    if rises and _grows(before, after) and not _come_again(counts):
+    if rises and _is_counter(name, x):
         return Column(name, Kind.IGNORED, "only grows")
     comes_again, whole = len(values) * MANY <= len(x), bool((values == np.floor(values)).all())
     if whole and _IDENTIFIER.search(name):
@@ -223,7 +230,7 @@ def _of_numbers(name: str, x: NDArray[np.float64]) -> Column:
     if whole and _are_codes(name, values) and _come_again(counts):
         return _category(name, "codes, by their name", counts, is_plain=False)
     if comes_again:
-        if len(values) == 2 and len(x) >= SURE:
+        if len(values) == 2 and (len(x) >= SURE or _are_flags(values, counts)):
             return _category(name, "two different numbers", counts, is_plain=False)
         if whole and values[0] > 0 and _steps(values) + 1 > GAPS * len(values):
             why = f"{len(values):,} whole numbers with gaps between them"
@@ -237,8 +244,28 @@ def _rises(x: NDArray[np.float64]) -> bool:
     return len(x) > MANY and bool(np.mean(x[1:] < x[:-1]) <= _MOST_BACK)
 
 
-def _grows(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
-    return bool(np.mean(after > before) >= 1 - 2 * _MOST_BACK)
+def _is_counter(name: str, x: NDArray[np.float64]) -> bool:
+    """Tell whether numbers (n,) only grow, from near 0 or for longer than levels do."""
+    moved = x[np.append(True, x[1:] != x[:-1])]
+    # Devices that are asked by turns have numbers that grow nearly always, and come again.
+    if _come_again(np.unique(moved, return_counts=True)[1]):
+        return False
+    is_far = len(moved) > MANY and 0 <= FAR * x[0] <= x[-1] and bool((np.diff(x) >= 0).all())
+    return is_far or _grows(name, x, _pairs([None] * len(x)))
+
+
+def _grows(name: str, x: NDArray[np.float64], of: _Pairs) -> bool:
+    """Tell whether numbers grow nearly always, or whenever they change, if they do so for long.
+
+    Counters stand still while nothing happens, but slow levels of few digits do so, too.
+    """
+    before, after = x[of.before], x[of.after]
+    if np.mean(after > before) >= 1 - 2 * _MOST_BACK:
+        return True
+    # A step of a level that all devices share is one, not one of each.
+    n_moved = min(int(np.sum(after != before)), int(np.count_nonzero(np.diff(x))))
+    least = FEWEST_RISES if _TOTAL.search(name) else SURE
+    return n_moved >= max(least, SURE * int(np.sum(after < before)))
 
 
 class _Pairs(NamedTuple):
@@ -279,9 +306,9 @@ def _is_whole(content: object) -> bool:
     return isinstance(content, int) or (isinstance(content, float) and content.is_integer())
 
 
-def _grows_within(of: _Pairs, x: NDArray[np.float64]) -> bool:
-    """Tell whether numbers (n,) only grow for each of several."""
-    return len(of.before) >= MANY and _grows(x[of.before], x[of.after])
+def _grows_within(of: _Pairs, column: Column) -> bool:
+    """Tell whether a field's numbers only grow for each of several."""
+    return len(of.before) >= MANY and _grows(column.name, column.numbers, of)
 
 
 def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
@@ -291,6 +318,16 @@ def _are_counts(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
     mean = np.average(values, weights=counts)
     variance = np.average((values - mean) ** 2, weights=counts)
     return bool(variance <= DISPERSION * mean and counts.max() <= COMMONEST * counts.sum())
+
+
+def _are_flags(values: NDArray[np.float64], counts: NDArray[np.int64]) -> bool:
+    """Tell whether numbers are 0 and 1, of which both come so often that a count would reach 2.
+
+    With k ones, n numbers of Poisson's distribution have none above 1 with a probability of about
+    exp(-k^2 / 2n).
+    """
+    enough = counts.min() ** 2 >= 2 * math.log(SURE) * counts.sum()
+    return bool(enough and values[0] == 0.0 and values[1] == 1.0)
 
 
 def _are_codes(name: str, values: NDArray[np.float64]) -> bool:

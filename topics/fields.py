@@ -31,6 +31,17 @@ def find(document: JsonObject, field: str) -> Any:
     return content
 
 
+def put(document: dict[str, Any], field: str, content: Any) -> None:
+    """Replace the content of a field that `find` finds."""
+    if field in document or "." not in field:
+        document[field] = content
+        return
+    *path, last = field.split(".")
+    for key in path:
+        document = document[key]
+    document[last] = content
+
+
 def fields_with(
     document: JsonObject, wanted: Callable[[object], bool], most: int
 ) -> tuple[str, ...] | None:

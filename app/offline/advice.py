@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -14,59 +13,29 @@ from faust_oslrau.app.settings import Settings
 from faust_oslrau.learner.categories.values import MOST_SLOTS, MOST_VALUES
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
-from faust_oslrau.topics.columns import MANY, NUMERIC, Column, columns_of
+from faust_oslrau.topics.columns import MANY, MOST_VERSIONS, NUMERIC, Column, columns_of
 from faust_oslrau.topics.documents import parsed
-from faust_oslrau.topics.fields import find, is_number
 
+from .advised_time import best_time, known, span
+from .advised_transforms import best_transform
 from .comparison import compare_logs
 from .quality import mean_of_best
-from .scored_log import ScoredLog
-
-LEAST_GAIN = 0.05
-"""Nats a record that a setting must bring, at least, for each number in it. By chance, networks of
-the same records differ by up to that, which a standard error over records does not show."""
-
-ERRORS = 3.0
-"""Standard errors by which it must bring more than nothing: several settings are tried."""
+from .trials import Gain, Trials, scored
 
 FEWEST_ENTITIES = 5
 """Values from which on a field may name entities: fewer are categories."""
 
 MOST_TRIED = 4
-"""Fields that are tried as names of entities."""
+"""Fields that are tried as names of entities, and numbers that are tried as categories."""
 
-SKEWED = 2.0
-"""Skewness from which on a logarithm is tried."""
+MOST_APART = 16
+"""Transforms up to which each is tried beside the others, so that none spoils them."""
 
 HISTORY = ("10",)
 
 SEASON_DAYS = 6
 
 _DAY = 86_400_000
-# Milliseconds by which clocks may be ahead.
-_AHEAD = 60_000
-# The lowest hundredth of either log does not count: a few faults would outweigh all else.
-_LOWEST = 0.01
-_STRETCHES = 20
-# One in so many times may be wrong at either end.
-_OUTER = 100
-
-
-class Gain(NamedTuple):
-    """Nats a record that a setting brings, their standard error, and the least that pay."""
-
-    nats: float
-    error: float
-    least: float
-
-    @property
-    def pays(self) -> bool:
-        """Whether it is worth a setting."""
-        return self.nats > max(self.least, ERRORS * self.error)
-
-    def __str__(self) -> str:
-        """Return both in two digits."""
-        return f"{self.nats:+.2f} ± {self.error:.2f}"
 
 
 class Choice(NamedTuple):
@@ -130,9 +99,10 @@ class Advisor:
         self._told = told
         self._partitions = partitions
         self._choices: list[Choice] = []
-        numbers = sum(column.kind in NUMERIC for column in self._columns.values())
-        self._least = LEAST_GAIN * max(numbers, 1)
-        self._logs: dict[Settings, ScoredLog] = {}
+        kinds = (
+            {column.name: column.kind for column in early} if settings.chosen_fields is None else {}
+        )
+        self._trials = Trials(records, self._features(), kinds, told)
 
     def advise(self, alerts: float | None = None) -> Advice:
         """Return the advice; ``alerts`` is how many anomalous records a day someone can bear.
@@ -158,7 +128,8 @@ class Advisor:
         if self._settings == self._before:
             return None
         self._told("all of it")
-        found = compare_logs(self._log(self._before), self._log(self._settings))
+        logs = (scored(self._records, each) for each in (self._before, self._settings))
+        found = compare_logs(*logs)
         before, after = (int(scores.is_alarm.sum()) for scores in found.scores)
         return before, after, int(found.group("both").sum())
 
@@ -169,26 +140,8 @@ class Advisor:
 
     def _try(self, name: str, value: Any, what: str) -> None:
         """Take a setting if it pays."""
-        gain = self._gain(self._settings, replace(self._settings, **{name: value}), what)
+        gain = self._trials.gain(self._settings, replace(self._settings, **{name: value}), what)
         self._choose(name, value, f"{gain} nats a record", advised=gain.pays)
-
-    def _gain(self, a: Settings, b: Settings, what: str) -> Gain:
-        """Return by how much likelier records are under ``b`` than under ``a``."""
-        self._told(what)
-        found = compare_logs(self._log(a), self._log(b))
-        ours, theirs = (scores.log_likelihood for scores in found.scores)
-        usual = (ours >= np.quantile(ours, _LOWEST)) & (theirs >= np.quantile(theirs, _LOWEST))
-        stretches = np.array_split((theirs - ours)[usual], _STRETCHES)
-        means = [float(stretch.mean()) for stretch in stretches if len(stretch) > 0]
-        error = np.std(means, ddof=1) / math.sqrt(len(means)) if len(means) > 1 else math.inf
-        return Gain(float(np.mean(means)), float(error), self._least)
-
-    def _log(self, settings: Settings) -> ScoredLog:
-        if settings not in self._logs:
-            log = self._logs[settings] = ScoredLog("settings", settings)
-            for _, records in groupby(self._records, key=lambda record: record.partition):
-                log.process(list(records))
-        return self._logs[settings]
 
     def _features(self) -> list[Column]:
         """Return the fields that may be scored; one that is chosen is never ignored."""
@@ -210,9 +163,9 @@ class Advisor:
 
     def _time(self) -> None:
         found = [column.name for column in self._others() if column.is_time]
-        far = {name: how for name in found if (how := _how_far(self._records, name)) is not None}
-        if far:
-            self._choose("time", min(far, key=far.__getitem__), "its contents are times")
+        best = best_time(self._records, found)
+        if best is not None:
+            self._choose("time", best, "its contents are times that move with the records")
 
     def _kinds(self) -> None:
         """Say what fields are that no single content shows."""
@@ -221,9 +174,48 @@ class Advisor:
             if column.name != self._settings.time
             and (not column.is_plain or self._comes_late(column))
         }  # fmt: skip
+        why = {name: self._columns[name].why for name in kinds}
+        before, left = self._settings, []
+        for name in self._few_valued():
+            self._settings = replace(before, kinds=tuple(kinds.items()))
+            gain = self._gain_of_category(name)
+            if gain.pays:
+                kinds[name] = Kind.CATEGORY.value
+                why[name] = f"other fields {gain} nats a record"
+            else:
+                left.append((name, f"other fields {gain} nats a record"))
+        self._settings = before
         if kinds:
-            why = "; ".join(f"{name}: {self._columns[name].why}" for name in kinds)
-            self._choose("kinds", tuple(kinds.items()), why)
+            told = "; ".join(f"{name}: {each}" for name, each in why.items())
+            self._choose("kinds", tuple(kinds.items()), told)
+        for name, told in left:
+            self._choose("kinds", ((name, Kind.CATEGORY.value),), told, advised=False)
+
+    def _few_valued(self) -> list[str]:
+        """Return the numbers of few values that come again, those of the fewest first."""
+        numbers = {
+            column.name: column.numbers for column in self._features()
+            if self._trials.kind(column.name, self._settings) in NUMERIC
+        }  # fmt: skip
+        n_values = {name: len(np.unique(x)) for name, x in numbers.items()}
+        few = [
+            name for name, n in n_values.items()
+            if 1 < n <= MOST_VERSIONS and n * MANY <= len(numbers[name])
+            and name not in (self._settings.time, self._settings.entity)
+        ]  # fmt: skip
+        return sorted(few, key=n_values.__getitem__)[:MOST_TRIED]
+
+    def _gain_of_category(self, name: str) -> Gain:
+        """Return what it brings to the other fields if one is a category in place of a number.
+
+        Its own density and its own probability do not compare.
+        """
+        number = self._trials.kind(name, self._settings)
+        kinds = {**dict(self._settings.kinds), name: Kind.CATEGORY.value}
+        category = replace(self._settings, kinds=tuple(kinds.items()))
+        own = self._alone(name, number), self._alone(name, Kind.CATEGORY)
+        others, what = self._trials.n_numbers - 1, f"kinds = {{{name} = category}}"
+        return self._trials.gain(self._settings, category, what, others, own)
 
     def _comes_late(self, column: Column) -> bool:
         """Tell whether the first records, which choose, do not show that texts are a category."""
@@ -255,8 +247,7 @@ class Advisor:
 
     def _gain_of_entity(self, name: str) -> Gain:
         """Return what it brings to know the entity."""
-        without = self._with_kind(name, Kind.IGNORED)
-        return self._gain(without, replace(without, entity=name), f"entity = {name}")
+        return self._trials.gain_of_entity(self._with_kind(name, Kind.IGNORED), name)
 
     def _is_better_category(self, name: str, gain: Gain) -> bool:
         """Tell whether a field says clearly more of the others as a category."""
@@ -269,7 +260,7 @@ class Advisor:
         # apart costs nothing.
         column = self._columns[name]
         cost = column.entropy if column.n_values <= self._told_apart() else 0.0
-        return category - ignored + cost > gain.nats + self._least
+        return category - ignored + cost > gain.nats + gain.least
 
     def _told_apart(self) -> int:
         """Return how many values of a category the learner tells apart."""
@@ -285,22 +276,53 @@ class Advisor:
 
     def _likelihood(self, settings: Settings) -> float:
         """Return the mean log-likelihood of records but the lowest."""
-        scores = self._log(settings).scores.values()
+        scores = self._trials.log(settings).scores.values()
         found = np.concatenate([each.log_likelihood for each in scores])
         return mean_of_best(found)
 
     def _transforms(self) -> None:
-        """Try logarithms of all numbers that are positive and skewed, together."""
+        """Try transforms of numbers that are skewed, together, but for those that do harm."""
         kinds = dict(self._settings.kinds)
-        skewed = [
-            column.name for column in self._features()
-            if kinds.get(column.name, column.kind) == Kind.NUMBER and is_skewed(column)
-        ]  # fmt: skip
-        if skewed:
-            self._try("transforms", tuple((name, "log") for name in skewed), "transforms = log")
+        found = {
+            column.name: name for column in self._features()
+            if kinds.get(column.name, column.kind) == Kind.NUMBER
+            and (name := best_transform(column)) is not None
+        }  # fmt: skip
+        apart = {
+            field: self._gain_of(found, [each for each in found if each != field])
+            for field in found if 1 < len(found) <= MOST_APART
+        }  # fmt: skip
+        # One that brings little still keeps a long tail from outranking faults.
+        kept = {
+            field: found[field] for field in found if field not in apart or not apart[field].harms
+        }  # fmt: skip
+        others = [f"{field} {apart[field]}" for field in found if field not in kept]
+        if kept:
+            gain = self._gain_of(kept, ())
+            why = "; ".join([f"{gain} nats a record", *others])
+            self._choose("transforms", tuple(kept.items()), why, advised=gain.pays)
+        elif found:
+            self._choose("transforms", tuple(found.items()), ", ".join(others), advised=False)
+
+    def _gain_of(self, transforms: Mapping[str, str], others: Sequence[str]) -> Gain:
+        """Return what transforms bring where some of them are there without the rest."""
+        without, with_them = (
+            replace(self._settings, transforms=tuple((name, transforms[name]) for name in names))
+            for names in (others, transforms)
+        )
+        changed = [name for name in transforms if name not in others]
+        what = f"transforms of {', '.join(changed)}"
+        return self._trials.gain(without, with_them, what, len(changed))
+
+    def _alone(self, field: str, kind: Kind) -> Settings:
+        """Return settings under which a field is the only one."""
+        kinds = () if kind == Kind.NUMBER else ((field, kind.value),)
+        return replace(
+            self._settings, features=(field,), kinds=kinds, transforms=(), directions=(), least=()
+        )
 
     def _seasons(self) -> None:
-        if _span(self._times(self._records)) >= SEASON_DAYS * _DAY:
+        if span(self._times(self._records)) >= SEASON_DAYS * _DAY:
             self._try("seasons", "UTC", "seasons = UTC")
 
     def _times(self, records: Sequence[KafkaRecord]) -> list[int]:
@@ -308,7 +330,7 @@ class Advisor:
         times = [record.timestamp for record in records]
         if self._settings.time is not None:
             times = TimeReader(self._settings.time).read(records)
-        return sorted(time for time in times if time is not None)
+        return known(times)
 
     def _history(self) -> None:
         self._try("history", HISTORY, f"history = {HISTORY[0]}")
@@ -330,61 +352,14 @@ class Advisor:
         rates = []
         for _, records in groupby(self._records, key=lambda record: record.partition):
             times = self._times(list(records))
-            span = _span(times)
-            rates.append((len(times) - 1) * _DAY / span if span > 0.0 else 0.0)
+            lasts = span(times)
+            rates.append((len(times) - 1) * _DAY / lasts if lasts > 0.0 else 0.0)
         return float(np.mean(rates or [0.0])) * max(len(rates), self._partitions or 0)
 
     def _learner(self) -> None:
         """Tell what mixtures would bring: likelihoods are higher, alarms hardly better."""
         learner = replace(self._settings.learner, mixtures=True)
         mixtures = replace(self._settings, learner=learner)
-        gain = self._gain(self._settings, mixtures, "learner.mixtures = true")
+        gain = self._trials.gain(self._settings, mixtures, "learner.mixtures = true")
         why = f"{gain} nats a record; for likelihoods and forecasts; alarms rank hardly better"
         self._choose("learner.mixtures", True, why, advised=False)
-
-
-def _how_far(records: Sequence[KafkaRecord], field: str) -> tuple[float, float, bool, float] | None:
-    """Return by how much a field is not when records happened: what is less is better.
-
-    That is how far it is from their own times, in milliseconds, how often it goes back, whether it
-    is a number, which may be another quantity, and how late it is. None for a field that lies
-    mostly in the future.
-    """
-    times = TimeReader(field).read(records)
-    known = [(at, r) for at, r in zip(times, records, strict=True) if at is not None]
-    if not known:
-        return None
-    at = np.array([each for each, _ in known], np.float64)
-    off = np.array([each - r.timestamp for each, r in known if r.timestamp is not None])
-    if len(off) and np.median(off) > _AHEAD:
-        return None
-    distance = float(np.median(np.abs(off))) if len(off) else 0.0
-    back = round(float(np.mean(np.diff(at) < 0)), 2)
-    is_numeric = is_number(find(parsed(known[0][1].value), field))
-    return distance, back, is_numeric, float(np.median(at))
-
-
-def _span(times: Sequence[int]) -> float:
-    """Return how long sorted times last, whatever the first and last hundredth of them are.
-
-    A single clock may be wrong by years.
-    """
-    if len(times) < 2:
-        return 0.0
-    first, last = len(times) // _OUTER, len(times) - 1 - len(times) // _OUTER
-    return (times[last] - times[first]) * (len(times) - 1) / (last - first)
-
-
-def is_skewed(column: Column) -> bool:
-    """Tell whether a field has positive numbers whose logarithms are less skewed."""
-    x = column.numbers
-    if len(x) < MANY or x.min() <= 0:
-        return False
-    skewness, of_log = (_skewness(values) for values in (x, np.log(x)))
-    return skewness > SKEWED and abs(of_log) < skewness / 2.0
-
-
-def _skewness(x: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    off = x - x.mean()
-    deviation = float(np.sqrt(np.mean(off**2)))
-    return float(np.mean((off / deviation) ** 3)) if deviation > 0.0 else 0.0

@@ -24,7 +24,10 @@ from faust_oslrau.topics.columns import column_of, columns_of
         (list(range(100)), "ignored", "only grows"),
         ([200, 404, 503, 200] * 50, "category", "3 whole numbers with gaps between them"),
         ([0, 1, 1] * 500, "category", "two different numbers"),
-        ([0, 1, 1] * 50, "count", "a count"),
+        ([0, 1, 1] * 80, "category", "two different numbers"),
+        ([0] * 195 + [1] * 45, "count", "a count"),
+        ([20, 21] * 120, "count", "a count"),
+        ([0.5, 1.0] * 120, "number", "a number"),
         ([0, 1, 12] * 50, "count", "a count"),
         ([0, 1, 50, 500] * 50, "number", "a number"),
         ([0] * 99 + [1], "number", "a number"),
@@ -133,6 +136,54 @@ def test_identifiers_of_devices_that_are_asked_by_turns_are_a_category():
     meter, total = columns_of(rows)
     assert (meter.kind, meter.may_name_entity) == ("category", True)
     assert total.why == "only grows for each of several"
+
+
+def standing_still(n, rate=0.5, seed=6):
+    """Events so far; most records have none."""
+    return np.cumsum(np.random.default_rng(seed).poisson(rate, n))
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("errors_total", 700 + standing_still(240, 0.04)),
+        ("http.requestCount", 10**6 + standing_still(240)),
+        ("sent", 600.5 * standing_still(240)),
+        ("sent", 10**6 + standing_still(3000)),
+        ("sent", 10**6 + standing_still(3000) % 1100),
+    ],
+)
+def test_counters_that_stand_still_in_most_records_are_left_out(name, x):
+    assert column_of(name, x.tolist()).why == "only grows"
+
+
+def test_a_counter_of_each_device_that_stands_still_is_left_out():
+    of, x = np.arange(240) % 8, 10**4 * (np.arange(240) % 8)
+    rows = [
+        {"device": f"d{k}", "reads_total": int(level + n)}
+        for k, level, n in zip(of, x, standing_still(240) // 8, strict=True)
+    ]
+    assert columns_of(rows)[1].why == "only grows for each of several"
+
+
+def test_steps_of_a_level_that_many_devices_share_are_no_counters():
+    rows = [{"device": f"d{i % 300}", "day": i // 500 % 7} for i in range(3500)]
+    assert columns_of(rows)[0].kind == "count"
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("level", 50 + standing_still(240)),  # a tank that is filled
+        ("level", 50 + standing_still(3000) % 200),  # again and again
+        ("level", np.repeat([0, 100], 120)),
+        ("disk_total", np.repeat([500, 750], 120)),
+        ("age", np.sort(np.random.default_rng(6).integers(18, 90, 240))),
+        ("cart.total", np.random.default_rng(6).integers(0, 5000, 240)),
+    ],
+)
+def test_levels_that_rise_for_a_while_or_by_a_step_are_no_counters(name, x):
+    assert column_of(name, x.tolist()).kind != "ignored"
 
 
 def test_numbers_that_grow_within_each_cycle_are_no_counters():

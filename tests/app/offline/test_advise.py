@@ -2,9 +2,11 @@
 
 import re
 import tomllib
+from datetime import UTC, datetime
 
 import numpy as np
 import orjson
+import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -130,6 +132,106 @@ def test_a_history_pays_where_records_follow_each_other_and_logarithms_where_the
     assert settings.history == ("10",) and settings.transforms == (("size", "log"),)
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        lambda rng: 100,
+        lambda rng: 0.5 * round(0.4 * rng.normal()),
+        lambda rng: max(0.0, rng.normal()),
+    ],
+    ids=["a constant", "few values", "zeros"],
+)
+def test_numbers_that_come_again_exactly_make_nothing_pay(tmp_path, own):
+    rng = np.random.default_rng(7)
+    rows = [
+        {"x": rng.normal(), "y": rng.normal(), "own": own(rng), "zone": f"z{rng.integers(8)}"}
+        for _ in range(N)
+    ]
+    result, settings = advise(tmp_path, rows)
+    assert result.exit_code == 0 and settings == Settings()
+    found = re.findall(r"([+-][0-9.]+) ± ", (tmp_path / "advised.toml").read_text())
+    assert len(found) >= 3 and max(abs(float(gain)) for gain in found) < 0.2
+
+
+def test_a_log_of_constants_alone_has_nothing_to_advise(tmp_path):
+    result, settings = advise(tmp_path, [{"x": 7, "y": 1.5}] * 600)
+    assert result.exit_code == 0 and settings == Settings()
+
+
+def advised_transforms(rows):
+    records = [
+        Record("features", 0, i, None, None, orjson.dumps(row)) for i, row in enumerate(rows)
+    ]
+    advisor = Advisor(records, Settings(), lambda what: None)
+    advisor._transforms()
+    return dict(advisor._settings.transforms)
+
+
+def test_a_logarithm_pays_beside_many_fields_that_it_does_not_change():
+    rng = np.random.default_rng(8)
+    rows = [
+        {"size": float(rng.lognormal(3, 1))} | {f"n{v}": rng.normal() for v in range(15)}
+        for _ in range(N)
+    ]
+    assert advised_transforms(rows) == {"size": "log"}
+
+
+def test_skewed_fields_have_transforms_that_take_their_values_and_others_do_not_spoil_them():
+    rng = np.random.default_rng(9)
+    size = rng.lognormal(3, 2, (N, 3)) * [1.0, 1.0, 10.0]
+    rows = [
+        {
+            "size": float(a),
+            "wait": float(b) if rng.random() < 0.9 else 0.0,
+            "net": float(c) if rng.random() < 0.9 else -float(c) / 20,
+            # skewed by a few that are far off, and no scale brings them near
+            "rare": float(rng.normal(50 if rng.random() < 0.02 else 10)),
+        }
+        for a, b, c in size
+    ]
+    assert advised_transforms(rows) == {"size": "log", "wait": "log1p", "net": "asinh"}
+
+
+def test_random_names_are_no_entities_where_a_level_moves_in_steps(tmp_path):
+    rng = np.random.default_rng(12)
+    rows = [
+        {"x": rng.normal(), "day": i // 430 + 0.5, "zone": f"z{rng.integers(8)}"} for i in range(N)
+    ]
+    assert advise(tmp_path, rows)[1].entity is None
+
+
+def advised_kinds(rows):
+    values = map(orjson.dumps, rows)
+    records = [Record("features", 0, i, None, None, value) for i, value in enumerate(values)]
+    advisor = Advisor(records, Settings(), lambda what: None)
+    advisor._kinds()
+    return dict(advisor._settings.kinds), [each for each in advisor._choices if not each.is_advised]
+
+
+@pytest.mark.parametrize("modes", [[0, 1, 2, 3, 4], [-1, 0, 1, 2], [0.5, 1.0, 1.5, 2.0, 2.5]])
+def test_numbers_that_say_more_of_others_as_categories_are_some(modes):
+    rng = np.random.default_rng(10)
+    level = (4.0 * rng.permutation(len(modes))).tolist()
+    of = rng.integers(len(modes), size=N)
+    rows = [
+        {"mode": modes[k], "x": level[k] + rng.normal(), "y": rng.normal()} for k in of.tolist()
+    ]
+    assert advised_kinds(rows)[0] == {"mode": "category"}
+
+
+def test_numbers_that_say_as_much_of_others_as_they_are_stay_numbers():
+    rng = np.random.default_rng(11)
+    rows = [
+        {"stars": int(stars), "errors": int(rng.poisson(0.7)), "x": 0.3 * stars + rng.normal()}
+        for stars in rng.integers(1, 6, size=N).tolist()
+    ]
+    kinds, left = advised_kinds(rows)
+    assert kinds == {}
+    assert [choice.value for choice in left] == [
+        ((name, "category"),) for name in ("stars", "errors")
+    ]
+
+
 def stamped(ahead, own=True):
     """Records with times that are so many seconds ahead of when they happened, by name."""
     records = []
@@ -152,6 +254,37 @@ def test_of_several_times_the_one_nearest_to_the_records_is_taken_and_none_of_th
     assert advised_time(stamped(expires | created | sent)) == "sent"
     assert advised_time(stamped(expires)) is None
     assert advised_time(stamped(expires | {"at": 0}, own=False)) == "at"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda at: "2026-01-01",
+        lambda at: datetime.fromtimestamp(at, UTC).date().isoformat(),
+        lambda at: datetime.fromtimestamp(at + 3e7, UTC).isoformat(),
+        lambda at: 300 * (at // 300),
+    ],
+    ids=["one date", "dates", "a year ahead", "windows"],
+)
+def test_in_a_file_the_time_is_the_finest_that_moves_with_the_records_and_of_equals_the_first(
+    other,
+):
+    start = 1_790_000_000
+    rows = [{"x": i * i % 7 + 0.5, "another": other(start + 60 * i), "ts": start + 60 * i}
+            for i in range(3000)]  # fmt: skip
+    records = [
+        Record("features", 0, i, None, None, orjson.dumps(row)) for i, row in enumerate(rows)
+    ]
+    assert advised_time(records) == "ts"
+
+
+def test_a_number_that_moves_at_another_pace_than_times_that_are_texts_is_no_time():
+    at = [datetime.fromtimestamp(1_790_000_000 + i, UTC).isoformat() for i in range(3000)]
+    rows = [{"at": each, "bytes": 10**9 + 900 * i} for i, each in enumerate(at)]
+    records = [
+        Record("features", 0, i, None, None, orjson.dumps(row)) for i, row in enumerate(rows)
+    ]
+    assert advised_time(records) == "at"
 
 
 def timed(times, partition=0):
