@@ -15,6 +15,7 @@ from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
 from faust_oslrau.topics.columns import MANY, MOST_VERSIONS, NUMERIC, Column, columns_of
 from faust_oslrau.topics.documents import parsed
+from faust_oslrau.topics.field_choice import MAX_CATEGORIES
 
 from .advised_time import best_time, known, span
 from .advised_transforms import best_transform
@@ -174,6 +175,11 @@ class Advisor:
             if column.name != self._settings.time
             and (not column.is_plain or self._comes_late(column))
         }  # fmt: skip
+        # no more than records alone would choose
+        for name in [name for name, kind in kinds.items() if kind == Kind.CATEGORY][
+            MAX_CATEGORIES:
+        ]:
+            del kinds[name]
         why = {name: self._columns[name].why for name in kinds}
         before, left = self._settings, []
         for name in self._few_valued():

@@ -111,6 +111,15 @@ def test_a_category_that_the_first_records_do_not_show_is_named(tmp_path):
     }
 
 
+def test_of_many_categories_no_more_are_named_than_records_would_choose(tmp_path):
+    rng = np.random.default_rng(0)
+    flags = (rng.random((300, 150)) < 0.5).tolist()
+    rows = [{"x": rng.normal(), **{f"f{i}": flag for i, flag in enumerate(of)}} for of in flags]
+    result, settings = advise(tmp_path, rows)
+    assert result.exit_code == 0, result.output
+    assert len(settings.kinds) == 16
+
+
 def test_where_nothing_pays_nothing_is_advised(tmp_path):
     rows = [
         dict(zip("abc", row, strict=True))
