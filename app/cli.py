@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -59,6 +60,15 @@ class Commands(click.Group):
         command: click.Command = getattr(module, cmd_name)
         return command
 
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run the command line as what its process is for; `main` may be called within others."""
+        try:
+            return super().__call__(*args, **options)
+        except SystemExit as end:
+            if "obstore" in sys.modules:
+                _end_at_once(end.code)
+            raise
+
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the command line; if its output cannot be written, it ends with a line that says so.
 
@@ -86,6 +96,17 @@ class Commands(click.Group):
             failure = click.ClickException(str(error))
             failure.exit_code = error.exit_code
             raise failure from error
+
+
+def _end_at_once(code: Any) -> NoReturn:
+    """End the process without the interpreter's own end.
+
+    Threads of obstore, which has no way to stop them, may wait for the interpreter at that moment,
+    and then abort the process (https://github.com/PyO3/pyo3-async-runtimes/issues/40).
+    """
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -61,6 +61,8 @@ def inspect(
 ) -> None:
     """List the snapshots of a deployment, or change where its partitions continue.
 
+    With the list, a worker's rights on topics and its group are checked: one line on standard error
+    for each that is lacking, exit code 3 if it cannot work without.
     Stop all workers before a change. Without --yes, changes are only listed.
     """
     actions = [entity is not None, target is not None, source is not None, forget,
@@ -100,6 +102,8 @@ async def _list(settings: Settings, partition: str | None, as_json: bool) -> Non
         folder = settings.snapshot_folder
         is_gone = folder is not None and not Path(folder).is_dir()
         click.echo(f"no snapshots: there is no folder {folder}" if is_gone else "no snapshots")
+    for right in await inspection.check_rights(settings):
+        click.echo(f"Warning: {right}", err=True)
 
 
 def _line(found: Found, now: float) -> str:

@@ -15,6 +15,7 @@ from faust_oslrau.app.settings import Settings
 
 from .access import check_access
 from .no_creation import create_no_topics
+from .rights import check
 from .security import client_arguments
 
 
@@ -71,6 +72,8 @@ async def partition_count(admin: AIOKafkaAdminClient, topic: str) -> int:
 
     Raises
     ------
+    RightsError
+        The user may not know of it.
     TopicError
         There is no such topic.
     """
@@ -78,6 +81,7 @@ async def partition_count(admin: AIOKafkaAdminClient, topic: str) -> int:
     for described in await admin.describe_topics():
         if described["topic"] == topic and described["partitions"]:
             return len(described["partitions"])
+    await check(admin._client, {topic: ["Read"]})  # among all topics, a forbidden one is absent
     raise TopicError(f"topic {topic}: expected to exist, the broker does not know it")
 
 

@@ -19,6 +19,7 @@ from faust_oslrau.topics import OutMessage, message_bytes
 from faust_oslrau.topics.shortening import without_largest
 
 from .connection import AS_THEY_ARE, BATCH_BYTES, Connection, Writers
+from .rights import reason
 
 logger = logging.getLogger(__name__)
 
@@ -69,8 +70,8 @@ class Emitter:
                     messages = [shorten(topic, messages[0])]
             except KafkaError as error:
                 logger.warning(
-                    "could not send to %s/%d, retrying in %.1f s: %r",
-                    *(topic, partition, wait, error),
+                    "could not send to %s/%d, retrying in %.1f s: %s",
+                    *(topic, partition, wait, reason(error, "Write", topic)),
                     extra=at((topic, partition)),
                 )
                 await asyncio.sleep(wait)
@@ -100,7 +101,7 @@ class Emitter:
                 await connection.start()
                 return connection
             except KafkaError as error:
-                logger.warning("no broker, retrying in %.1f s: %r", wait, error)
+                logger.warning("no broker, retrying in %.1f s: %s", wait, reason(error))
             await asyncio.sleep(wait)
             wait = min(2 * wait, _MAX_WAIT_SECONDS)
 

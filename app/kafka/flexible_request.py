@@ -64,8 +64,13 @@ class Fields:
 
     def text(self) -> str | None:
         """Return a compact text; None if it is null."""
+        found = self.blob()
+        return None if found is None else found.decode()
+
+    def blob(self) -> bytes | None:
+        """Return compact bytes; None if they are null."""
         size = self._length()
-        return None if size == 0 else self.data(size - 1).decode()
+        return None if size == 0 else self.data(size - 1)
 
     def many(self, read: Callable[[], T]) -> list[T]:
         """Return a compact array, each item by a call of `read`."""

@@ -24,6 +24,7 @@ from faust_oslrau.app.settings import Settings
 
 from .access import check_access
 from .output_limits import CLEANUP, OutputLimits, time_limits
+from .rights import RightsError, check, needed
 
 if TYPE_CHECKING:  # Faust takes a second to import, which `produce` need not wait for
     from faust.types import TP
@@ -72,7 +73,7 @@ class OutputTopics:
         if any(tp.partition >= self.partitions for tp in sources):
             try:
                 await self.set_up()
-            except TopicError as error:
+            except (TopicError, RightsError) as error:
                 logger.error("partitions from %d on are not read: %s", self.partitions, error)
         return frozenset(tp for tp in sources if tp.partition < self.partitions)
 
@@ -85,7 +86,7 @@ async def set_up_topics(settings: Settings, client_arguments: Mapping[str, Any])
     Raises
     ------
     BrokerError
-        The broker refuses the credentials or the certificate.
+        The broker refuses the credentials or the certificate, or the user lacks rights.
     TopicError
         A topic has the wrong configuration, or the broker does not create it or add partitions.
     """
@@ -122,6 +123,7 @@ async def _set_up(admin: AIOKafkaAdminClient, settings: Settings) -> int:
         config = {CLEANUP: "compact"} | time_limits(configurations)
         compacted = NewTopic(name, partitions, replicas, topic_configs=config)
         await _set_up_compacted(admin, compacted, existing.get(name))
+    await check(admin._client, needed(settings), settings.app_id)
     return partitions
 
 
@@ -160,6 +162,7 @@ async def _wait_for_sources(admin: AIOKafkaAdminClient, names: tuple[str, ...]) 
         missing = [name for name in names if name not in existing]
         if not missing:
             return [existing[name] for name in names]
+        await check(admin._client, dict.fromkeys(missing, ("Read",)))
         logger.warning("waiting for topic %s to be created", ", ".join(missing))
         await asyncio.sleep(_RETRY_SECONDS)
 

@@ -25,6 +25,7 @@ from aiokafka.errors import (
 from faust_oslrau.topics import OutMessage
 
 from .connection import AS_THEY_ARE, BATCH_BYTES, Connection, Writers, end_within, retrieve_failures
+from .rights import reason
 
 if TYPE_CHECKING:
     from faust.types import TP
@@ -230,7 +231,7 @@ class Producers:
         try:
             await producer.open()
         except TransactionalIdAuthorizationFailed as error:
-            logger.info("%s/%d: an earlier version is not fenced, %r", *tp, error)
+            logger.info("%s/%d: an earlier version is not fenced, %s", *tp, reason(error))
         finally:
             await producer.close()
 

@@ -16,6 +16,7 @@ from aiokafka.errors import KafkaError
 from faust_oslrau.app.errors import BrokerError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
 from faust_oslrau.app.kafka.committed_offsets import committed_offsets
+from faust_oslrau.app.kafka.rights import reason
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.registry import MessageSchemas, RegistryError
 from faust_oslrau.app.settings import Settings
@@ -89,7 +90,7 @@ class Notifier:
                 logger.info("reading %s for the %s", topic, self._channel.name)
                 await self._follow(consumer)
             except KafkaError as error:
-                raise BrokerError(f"topic {topic}: {error!r}") from error
+                raise BrokerError(f"topic {topic}: {reason(error)}") from error
 
     async def _resume(self, consumer: AIOKafkaConsumer, tps: list[TopicPartition]) -> None:
         """Read from where it stopped; for the first time, what comes from now on."""
@@ -178,7 +179,7 @@ class Notifier:
         except KafkaError as error:
             if not error.retriable:
                 raise
-            logger.warning("could not commit, will retry: %r", error)
+            logger.warning("could not commit, will retry: %s", reason(error))
 
 
 def told_before(metadata: str, start: int, end: int) -> int:

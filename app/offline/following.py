@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 
 from faust_oslrau.app.errors import BrokerError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
+from faust_oslrau.app.kafka.rights import reason
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import KafkaRecord, Record
@@ -98,7 +99,7 @@ async def topic_messages(
                     for record in records:
                         yield record
         except KafkaError as error:
-            raise BrokerError(f"topic {', '.join(topics)}: {error!r}") from error
+            raise BrokerError(f"topic {', '.join(topics)}: {reason(error)}") from error
 
 
 async def _seek(consumer: AIOKafkaConsumer, tps: list[TopicPartition], since: int | None) -> None:

@@ -20,6 +20,7 @@ _OTHER_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+
 # Words of pandas and NumPy, of spreadsheets and of JSON, in capitals or not.
 _WORDS = {"": None, "nan": None, "true": True, "false": False}
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", "^": "carets"}
+_WRONG_SEPARATOR = "expected commas between the columns, got {}"
 
 
 class CsvInput(TextInput):
@@ -36,6 +37,8 @@ class CsvInput(TextInput):
             header, *_ = next(rows, ([], 0, 0))
             names = self._header([name.strip() for name in header])
             first = list(islice(rows, BLOCK))
+            if len(names) == 1 and _has_blanks_between(names[0], [row for row, *_ in first if row]):
+                raise self.wrong(1, _WRONG_SEPARATOR.format("blanks"))
             codes = {i for row, *_ in first for i, cell in enumerate(row) if _is_code(cell)}
             cells = [_text_cell if i in codes else _cell for i in range(len(names))]
             for row, self._line, self._position in chain(first, rows):
@@ -73,7 +76,7 @@ class CsvInput(TextInput):
                 raise self.wrong(1, f"{wanted}, got {name!r} for column {number}")
         found = {word for separator, word in _SEPARATORS.items() if separator in names[0]}
         if len(names) == 1 and found:
-            raise self.wrong(1, f"expected commas between the columns, got {min(found)}")
+            raise self.wrong(1, _WRONG_SEPARATOR.format(min(found)))
         repeated = [name for name, count in Counter(names).items() if count > 1]
         if repeated:
             raise self.wrong(1, f"expected distinct names of columns, got {repeated[0]!r} again")
@@ -90,6 +93,20 @@ class CsvInput(TextInput):
         document = dict(zip(names, found, strict=True))
         key = row[names.index(self._key)].encode() if self._key is not None else None
         return InputMessage(key or None, orjson.dumps(document))
+
+
+def _has_blanks_between(header: str, rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the rows of one cell have a word for each one of the header, some a number.
+
+    Without a number they may be texts of as many words, such as a first and a last name.
+    """
+    size = len(header.split())
+    words = [cell.split() for row in rows for cell in row]
+    return (
+        size > 1
+        and bool(words)
+        and all(len(each) == size and any(map(_OTHER_NUMBER.fullmatch, each)) for each in words)
+    )
 
 
 def _csv_error(error: csv.Error, lines: int) -> str:

@@ -13,7 +13,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from faust_oslrau.app import files
-from faust_oslrau.app.errors import OslrauError, TopicError
+from faust_oslrau.app.errors import BrokerError, OslrauError, TopicError
+from faust_oslrau.app.kafka import rights
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
 from faust_oslrau.app.kafka.positions import recorded_start, recorded_topic, start_metadata
 from faust_oslrau.app.kafka.security import client_arguments, producer_arguments
@@ -99,6 +100,23 @@ async def partitions(settings: Settings, chosen: str | None) -> list[TopicPartit
     return selected
 
 
+async def check_rights(settings: Settings) -> list[str]:
+    """Return which rights are lacking that a worker can do without.
+
+    Raises
+    ------
+    RightsError
+        It cannot do without some that are lacking.
+    """
+    async with connected_admin(settings) as admin:
+        try:
+            useful = await rights.missing(admin._client, rights.wanted(settings))
+            await rights.check(admin._client, rights.needed(settings), settings.app_id)
+        except KafkaError as error:
+            raise BrokerError(f"the rights are not told: {error!r}") from error
+    return useful
+
+
 async def read_snapshots(
     settings: Settings, chosen: Sequence[TopicPartition], *, only_newest: bool = False
 ) -> AsyncGenerator[Found, None]:
@@ -122,7 +140,8 @@ async def read_snapshots(
                     if only_newest and found.snapshot is not None:
                         break
     except (SnapshotError, KafkaError) as error:
-        raise InspectionError(f"snapshots cannot be read: {error}") from error
+        why = rights.reason(error) if isinstance(error, KafkaError) else error
+        raise InspectionError(f"snapshots cannot be read: {why}") from error
     finally:
         await store.close()
 
@@ -236,7 +255,7 @@ async def apply(settings: Settings, changes: Sequence[PartitionChange]) -> None:
         await _commit(settings, changes)
     except (SnapshotError, LostPartitionError, KafkaError) as error:
         raise InspectionError(
-            f"not all changes were made: {error!r}; repeat the command"
+            f"not all changes were made: {rights.reason(error, 'Write')}; repeat the command"
         ) from error
     finally:
         await store.close()

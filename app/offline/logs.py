@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 
 from faust_oslrau.app.errors import BrokerError, TopicError
 from faust_oslrau.app.kafka.clients import connected, connected_admin, partition_count
+from faust_oslrau.app.kafka.rights import reason
 from faust_oslrau.app.kafka.security import client_arguments
 from faust_oslrau.app.kafka.topic_ids import topic_ids
 from faust_oslrau.app.settings import Settings
@@ -114,7 +115,7 @@ async def read_topic(
                 left = sum(last - first for first, last in ranges.values())
                 report(n, 1 - left / total)
         except KafkaError as error:
-            raise BrokerError(f"topic {topic}: {error!r}") from error
+            raise BrokerError(f"topic {topic}: {reason(error)}") from error
 
 
 async def topic_partitions(topic: str, settings: Settings) -> int:

@@ -25,6 +25,7 @@ from faust_oslrau.app.kafka.output_limits import (
     Configuration,
     retention,
 )
+from faust_oslrau.app.kafka.rights import reason
 from faust_oslrau.app.kafka.security import producer_arguments
 from faust_oslrau.app.kafka.topics import create, topic_config
 from faust_oslrau.app.settings import Settings
@@ -156,7 +157,7 @@ async def create_topic(
         new = NewTopic(topic, partitions, min(_REPLICAS, nodes), topic_configs=config)
         await create(admin, new, may_exist=False)
     except KafkaError as error:
-        raise TopicError(f"topic {topic} cannot be created: {error!r}") from error
+        raise TopicError(f"topic {topic} cannot be created: {reason(error)}") from error
 
 
 def _chunk_rows(rate: float | None) -> int:
@@ -211,7 +212,8 @@ async def _send(
         except MessageSizeTooLargeError:
             raise _too_large(topic, rows[first:sent]) from None
         except KafkaError as error:
-            raise BrokerError(f"topic {topic}, row {rows[first].number}: {error!r}") from error
+            why = reason(error, "Write", topic)
+            raise BrokerError(f"topic {topic}, row {rows[first].number}: {why}") from error
 
 
 def _too_large(topic: str, rows: Sequence[_Row]) -> TopicError:

@@ -14,6 +14,7 @@ from faust.types import TP
 from faust_oslrau.app import pace
 from faust_oslrau.app.kafka.batches import RecordBatch, join
 from faust_oslrau.app.kafka.positions import PartitionLog, find_logs, is_of_earlier_version
+from faust_oslrau.app.kafka.rights import reason
 from faust_oslrau.app.kafka.topics import OutputTopics
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
 from faust_oslrau.app.kafka.transport import Consumer
@@ -265,7 +266,7 @@ class Assignment:
         if kind is type(error) and now < told + _TELL_SECONDS:
             return
         self._failed = type(error), now
-        logger.warning("waiting for the partitions' offsets and snapshots: %r", error)
+        logger.warning("waiting for the partitions' offsets and snapshots: %s", reason(error))
 
     async def _try_open(self, partitions: frozenset[TP]) -> bool:
         """Open partitions; False if the broker or the snapshot store does not answer."""

@@ -14,6 +14,7 @@ from faust.types import TP
 from faust_oslrau.app.kafka.connection import BATCH_BYTES
 from faust_oslrau.app.kafka.emitter import Emitter, shorten
 from faust_oslrau.app.kafka.positions import recorded_start
+from faust_oslrau.app.kafka.rights import reason
 from faust_oslrau.app.kafka.transactions import Producers, TooLargeError, Transaction
 from faust_oslrau.app.kafka.transport import Consumer
 from faust_oslrau.app.logs import at
@@ -80,7 +81,7 @@ class AtLeastOnce:
                 await self._consumer.commit_offsets(offsets)
             return True
         except (TimeoutError, KafkaError) as error:
-            logger.warning("could not commit, will retry: %r", error)
+            logger.warning("could not commit, will retry: %s", reason(error))
             return False
 
 
@@ -120,7 +121,8 @@ class ExactlyOnce:
             except TooLargeError as error:
                 self._reduce(error, outputs)
             except KafkaError as error:
-                logger.warning("%s/%d: transaction failed, retrying: %r", *tp, error, extra=at(tp))
+                told = (*tp, reason(error, "Write"))
+                logger.warning("%s/%d: transaction failed, retrying: %s", *told, extra=at(tp))
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def record(self, offsets: Mapping[TP, OffsetAndMetadata]) -> None:

@@ -14,6 +14,7 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from faust_oslrau.app.kafka.partition_reader import PartitionReader
+from faust_oslrau.app.kafka.rights import reason
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics.last_incidents import INCIDENTS
 from faust_oslrau.app.registry import MessageSchemas, RegistryError
@@ -64,8 +65,8 @@ class PastIncidents:
                         break
         except (KafkaError, RegistryError, OSError) as error:  # a TimeoutError is an OSError
             logger.warning(
-                "%s/%d: the page begins without earlier incidents, %s cannot be read: %r",
-                *(*tp, self._topic, error),
+                "%s/%d: the page begins without earlier incidents, %s cannot be read: %s",
+                *(*tp, self._topic, reason(error, "Read", self._topic)),
                 extra=at(tp),
             )
         seconds = time.perf_counter() - began

@@ -10,6 +10,7 @@ from typing import Any
 from aiokafka.errors import KafkaError
 from faust.types import TP
 
+from faust_oslrau.app.kafka.rights import reason
 from faust_oslrau.app.kafka.transactions import Opening, Producers
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.registry import AcceptanceLog, Registry, RegistryError
@@ -141,7 +142,8 @@ class SchemaDesk:
                     await self._log.save(tp, partition.topic_id, new, producer)
                     translator.accept(new)
         except KafkaError as error:
-            logger.warning("%s/%d: schemas not accepted, will retry: %r", *tp, error, extra=at(tp))
+            told = (*tp, reason(error, "Write"))
+            logger.warning("%s/%d: schemas not accepted, will retry: %s", *told, extra=at(tp))
             return False
         for each in new:
             found = "no schema" if each.schema is None else "schema"

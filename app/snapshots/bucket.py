@@ -8,7 +8,6 @@ a former owner fail, and what it has uploaded counts for nothing.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from collections.abc import AsyncGenerator, Iterator
@@ -46,9 +45,6 @@ _PIECE_BYTES = 8 * 2**20
 _PIECES_AT_ONCE = 2
 # The worker tries again by itself, and tells it.
 _RETRIES: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
-# A thread of the store that tells of a result may still hold the interpreter when the result is
-# there. A process that ends at this moment is aborted (pyo3-async-runtimes has no way to wait).
-_REST_SECONDS = 0.1
 _TAG = re.compile(r"<[^>]*>")
 # What is wrong, as the servers of S3, Azure and Google say it.
 _TOLD = re.compile(r"<Code>([^<]+)</Code>\s*<Message>([^<]+)</Message>")
@@ -149,9 +145,8 @@ class BucketStore:
             await self._put(place, Claim(place.claim.owner))
 
     async def close(self) -> None:
-        """Forget the claims of all partitions, and let the store's threads come to rest."""
+        """Forget the claims of all partitions."""
         self._places.clear()
-        await asyncio.sleep(_REST_SECONDS)
 
     async def _found(self, tp: TP) -> _Place:
         """Return a partition as it is in the store."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaError
 
+from faust_oslrau.app.kafka.rights import reason
 from faust_oslrau.app.kafka.transactions import (
     LostPartitionError,
     Producers,
@@ -121,7 +122,8 @@ class TopicStore:
             async with producer.transaction() as transaction:
                 yield transaction
         except (KafkaError, TooLargeError, OSError) as error:
-            raise SnapshotError(f"topic {self._topic}/{tp[1]}: {error!r}") from error
+            why = reason(error, "Write", self._topic)
+            raise SnapshotError(f"topic {self._topic}/{tp[1]}: {why}") from error
 
     async def _write(
         self,

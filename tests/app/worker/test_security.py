@@ -6,7 +6,16 @@ import time
 import pytest
 from clean_run import assert_as_clean, clean_run, rows, scores_of
 from click.testing import CliRunner
-from secure_kafka import PASSWORD, TOKEN_SECONDS, USER, Keys, allow, new_token, secure_kafka
+from secure_kafka import (
+    PASSWORD,
+    TOKEN_SECONDS,
+    USER,
+    Keys,
+    allow,
+    deny,
+    new_token,
+    secure_kafka,
+)
 
 from faust_oslrau.app.cli import main
 
@@ -171,7 +180,7 @@ def test_schemas_that_were_accepted_and_may_not_be_read_are_no_reason_to_ask_the
     access = {**password, **registry, "registry_schemas_topic": schemas}
     done = command(access, "replay", "--topic", topic_name, "--out", tmp_path / "scores.jsonl")
     assert done.exit_code == 3
-    assert f"TopicAuthorizationFailedError('{schemas}')" in done.output
+    assert f"no right to Read on topic {schemas}\n" in done.output
 
 
 @pytest.fixture(
@@ -216,6 +225,81 @@ def test_a_refusal_ends_the_start_of_a_worker_in_the_same_line(refused, command,
     assert line == command(access, "inspect").output.splitlines()[-1]
     assert "Traceback" not in worker.log()
     assert not any(secret in worker.log() for secret in (PASSWORD, "wrong-horse"))
+
+
+def test_the_first_right_that_a_command_lacks_ends_it_with_a_line_that_names_it(
+    password, command, client, servers, start_worker, topic_name, settings, tmp_path
+):
+    for name in (topic_name, settings.anomalies_topic):
+        client.create(name, 1)
+    replay = ("replay", "--topic", topic_name, "--out", tmp_path / "scores.ndjson")
+    told = f"Error: no right to Read on topic {topic_name}"
+    for arguments in (replay, ("inspect",)):
+        done = command(password, *arguments)
+        assert done.exit_code == 3
+        assert done.output.splitlines()[-1] == told
+    worker = start_worker(**password)
+    assert worker.wait() == 3
+    assert worker.log().splitlines()[-1] == told
+    allow(servers, "topic", settings.anomalies_topic, "read")
+    done = command({**password, "notify_alertmanager": "http://127.0.0.1:9"}, "notify")
+    group = f"{settings.app_id}-notify-alertmanager"
+    assert done.exit_code == 3
+    assert done.output.splitlines()[-1].endswith(f"no right to Read on group {group}")
+
+
+@pytest.fixture(params=["group", "source", *_OUTPUTS])
+def lacking(servers, topic_name, request):
+    """A right that a worker needs and does not get, others on the same resource it may get."""
+    of = request.param
+    operation = "write" if of in _OUTPUTS else "read"
+    kind, name = "topic", f"{topic_name}.{of}" if of in _OUTPUTS else topic_name
+    if of == "group":
+        kind = "group"
+    deny(servers, kind, name, operation)
+    return f"no right to {operation.capitalize()} on {kind} {name}"
+
+
+def test_a_right_that_is_lacking_ends_the_start_of_a_worker_and_is_told_by_inspect(
+    lacking, allowed, password, client, settings, start_worker, command, topic_name
+):
+    client.create(topic_name, 1)
+    for topic in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
+        client.create(topic, 1)
+    client.create(settings.snapshots_topic, 1, **{"cleanup.policy": "compact"})
+    listed = command(password, "inspect")
+    assert listed.exit_code == 3
+    assert listed.output.splitlines()[-1].endswith(lacking)
+    worker = start_worker(**password)
+    assert worker.wait() == 3
+    assert worker.log().splitlines()[-1] == f"Error: {lacking}"
+
+
+def test_inspect_tells_of_rights_that_a_worker_can_do_without(
+    password, allowed, command, client, servers, topic_name, settings
+):
+    client.create(topic_name, 1)
+    client.create(settings.scores_topic, 1)
+    client.create(settings.anomalies_topic, 1)
+    client.create(settings.snapshots_topic, 1, **{"cleanup.policy": "compact"})
+    deny(servers, "topic", settings.scores_topic, "describe_configs")
+    listed = command(password, "inspect")
+    assert listed.exit_code == 0
+    assert listed.stderr.splitlines() == [
+        f"Warning: no right to DescribeConfigs on topic {settings.scores_topic}",
+        f"Warning: no right to Read on topic {settings.anomalies_topic}",
+    ]
+
+
+def test_a_worker_names_the_right_that_it_has_lost(
+    password, allowed, servers, client, start_worker, settings, topic_name
+):
+    client.create(topic_name, 1)
+    worker = start_worker(**password).wait_ready()
+    deny(servers, "topic", settings.scores_topic, "write")
+    client.send(topic_name, rows(10, 1, 0))
+    told = f"no right to Write on topic {settings.scores_topic}\n"
+    worker.wait_until(lambda: told in worker.log(), "told")
 
 
 def test_a_worker_that_may_not_create_its_topics_says_which(
