@@ -67,9 +67,13 @@ class TopicStore:
         self._slots: dict[TP, Slots] = {}
 
     async def open(self, tp: TP, *, read_only: bool = False) -> None:
-        """Read the manifests; unless it is only read, the partition's producer must be open."""
+        """Read the manifests; unless it is only read, the partition's producer must be open.
+
+        Before the first worker has begun, there is no topic to read.
+        """
         async with self._reader(tp) as reader:
-            self._slots[tp] = await reader.slots(self._prefix(tp))
+            is_there = not read_only or await reader.exists()
+            self._slots[tp] = await reader.slots(self._prefix(tp)) if is_there else Slots()
 
     async def load(self, tp: TP) -> AsyncGenerator[StoredSnapshot, None]:
         """Yield the partition's snapshots, the one with the highest offset first."""
