@@ -317,8 +317,9 @@ class Entities(Stored):
         self._slots, self._fresh = read(arrays, _FIRST, self.prefix, m=first)
         expect((self._slots < len(self.roster)).all(), "entities of the first records")
         # else scores would be no numbers
-        positive = self._population[[B0, NU, TAU2, MEMORY]] > 0
-        expect(positive.all(), "positive variances of entities")
+        least = np.array([[POSITIVE], *3 * [[population.SMALLEST_VARIANCE]]])
+        enough = self._population[[B0, NU, TAU2, MEMORY]] >= least
+        expect(enough.all(), "variances of entities that there can be")
         self._memories.restore(arrays, width, held)
         self._scores.restore(arrays, held)
         self._habits.restore(arrays, width, held, scored)

@@ -207,6 +207,7 @@ TOGETHER = [
     ("entities", 1460, {"entity_ages": zero}),
     ("entities", 1460, {"entity_reference": zero}),
     ("entities", 1460, {"entity_population": zero}),
+    ("entities", 1460, {"entity_population": lambda a: zero(a) + 1e-250}),
     ("entities", 1460, {"entity_key_lengths": lambda a: a + 100}),
     ("entities", 1460, {"former_key_lengths": lambda a: a + 100}),
     ("entities", 1460, {"watch_slots": lambda a: zero(a) + 999}),
