@@ -29,7 +29,7 @@ records: of how many subjects this was told while it lasted, and the median dela
 *False* are changes without cause, for each subject and day: in the first two days, and after
 them. *Bands* are those of a Poisson distribution around the mean of the last {TRAILING} windows;
 by chance, as few windows are out of them as begin an event of ours. Choices were made on the
-first three kinds; the others served none and were looked at once."""
+first three kinds; the others served none and were looked at twice."""
 
 
 def constant(minutes: FloatArray, shape: tuple[int, int], rng: np.random.Generator) -> FloatArray:
