@@ -175,10 +175,8 @@ class Advisor:
             if column.name != self._settings.time
             and (not column.is_plain or self._comes_late(column))
         }  # fmt: skip
-        # no more than records alone would choose
-        for name in [name for name, kind in kinds.items() if kind == Kind.CATEGORY][
-            MAX_CATEGORIES:
-        ]:
+        categories = [name for name, kind in kinds.items() if kind == Kind.CATEGORY]
+        for name in categories[MAX_CATEGORIES:]:  # records alone would choose no more
             del kinds[name]
         why = {name: self._columns[name].why for name in kinds}
         before, left = self._settings, []
