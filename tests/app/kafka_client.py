@@ -164,8 +164,19 @@ class KafkaClient:
         )
 
     def _described_partitions(self, topic: str) -> list[dict[str, Any]]:
-        (found,) = self._ask(lambda admin: admin.describe_topics([topic]))
-        return list(found["partitions"])
+        """Return a topic's partitions, when the broker that is asked has heard of them.
+
+        Brokers hear of a new topic one after the other.
+        """
+
+        async def describe(admin: AIOKafkaAdminClient) -> list[dict[str, Any]]:
+            deadline = time.monotonic() + _PATIENCE_SECONDS
+            while not (found := (await admin.describe_topics([topic]))[0]["partitions"]):
+                assert time.monotonic() < deadline, f"{topic} has no partitions"
+                await asyncio.sleep(_POLL_SECONDS)
+            return list(found)
+
+        return list(self._ask(describe))
 
     def delete(self, topic: str) -> None:
         """Delete a topic, and return when the brokers know it no more."""
