@@ -32,6 +32,7 @@ from .daemon import run_in_daemon
 from .delivery import delivery
 from .freed_memory import return_compiler
 from .past_incidents import PastIncidents
+from .rests import Rests
 from .schema_desk import SchemaDesk
 
 logger = logging.getLogger(__name__)
@@ -97,6 +98,7 @@ class Runtime:
         self._schemas: SchemaDesk | None = None
         self._chores: list[asyncio.Task[None]] = []
         self._handling = asyncio.Lock()
+        self._rests = Rests()
 
     @property
     def client_rack(self) -> str | None:
@@ -173,13 +175,15 @@ class Runtime:
     async def handle(self, fetched: Fetched) -> None:
         """Start to process the batches of a poll, each as soon as there is room."""
         async with self._handling:
+            self._rests.begin(fetched.batches)
             for batch in fetched.batches:
                 await self._joined.handle(batch)
 
     async def taken(self) -> None:
-        """Return once all batches that were handed over are in work."""
+        """Return once all batches that were handed over are in work, after a rest if one is due."""
         async with self._handling:
-            return
+            rest = self._rests.take()
+        await asyncio.sleep(rest)
 
     async def stop(self) -> None:
         """Finish the batches in work and commit, in bounded time even without a broker."""

@@ -1,0 +1,46 @@
+"""Rests after short visits."""
+
+import pytest
+
+from faust_oslrau.app.kafka.batches import RecordBatch
+from faust_oslrau.app.partitions import rests
+from faust_oslrau.app.partitions.rests import LONGEST_SECONDS, SHORT_RECORDS, Rests
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is moved by hand."""
+    now = [100.0]
+    monkeypatch.setattr(rests, "monotonic", lambda: now[0])
+    return now
+
+
+def batches(*records):
+    return [RecordBatch(0, [None] * n) for n in records]
+
+
+@pytest.mark.parametrize(
+    ("records", "took", "expected"),
+    [
+        ([5, 5, 5], 0.06, 0.06),
+        ([1], 0.0004, 0.0004),
+        ([5, 5], 3.0, LONGEST_SECONDS),
+        ([SHORT_RECORDS, SHORT_RECORDS], 0.06, 0.06),
+        ([1, 4096], 0.06, 0.0),
+        ([SHORT_RECORDS + 1], 0.06, 0.0),
+    ],
+)
+def test_a_rest_is_as_long_as_short_visits_took(clock, records, took, expected):
+    found = Rests()
+    found.begin(batches(*records))
+    clock[0] += took
+    assert found.take() == pytest.approx(expected)
+
+
+def test_a_rest_is_taken_once(clock):
+    found = Rests()
+    assert found.take() == 0.0
+    found.begin(batches(5))
+    clock[0] += 0.1
+    assert found.take() > 0.0
+    assert found.take() == 0.0
