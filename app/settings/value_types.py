@@ -91,15 +91,19 @@ def some(*names: str) -> ValueType:
     return ValueType("some of " + ", ".join(names), read)
 
 
-def named(names: Sequence[str], example: str) -> ValueType:
-    """Return the type of fields with one of these names each, in the order of the fields."""
+def named(names: Sequence[str], example: str, **others: str) -> ValueType:
+    """Return the type of fields with one of these names each, in the order of the fields.
+
+    ``others`` are names that stand for one of them.
+    """
+    meant = {name: name for name in names} | others
 
     def read(value: Any) -> tuple[tuple[str, str], ...]:
         found = {_read_field(field): name.strip() for field, name in pairs(value).items()}
-        _require(all(name in names for name in found.values()))
-        return tuple(sorted(found.items()))
+        _require(all(name in meant for name in found.values()))
+        return tuple(sorted((field, meant[name]) for field, name in found.items()))
 
-    return ValueType(f"fields with one of {', '.join(names)} each, such as {example}", read)
+    return ValueType(f"fields with one of {', '.join(meant)} each, such as {example}", read)
 
 
 def optional(value_type: ValueType) -> ValueType:
@@ -285,7 +289,9 @@ SNAPSHOTS = ValueType(
     _read_snapshots,
 )
 TRANSFORMS = named(TRANSFORM_NAMES, "latency=log1p")
-KINDS = named(KIND_NAMES, "service=category")
+KINDS = named(
+    KIND_NAMES, "service=category", boolean="category", time="ignored", identifier="ignored"
+)
 DIRECTIONS = named(SIDE_NAMES, "latency=high")
 DISTANCES = ValueType("fields with a positive number each, such as latency=20", _read_distances)
 SPANS = ValueType("up to 4 different spans such as 10 (records), 30s, 5m or 1h", _read_spans)

@@ -203,3 +203,12 @@ def test_the_address_of_an_incident_is_below_that_of_the_page_with_odd_character
     address = Settings(page_url=page_url).incident_address("a b?#\u00fc/1/2")
     assert address == "https://ops.example/x/incidents/a%20b%3F%23%C3%BC/1/2"
     assert Settings().incident_address("a/1/2") is None
+
+
+def test_kinds_have_the_words_of_their_contents():
+    written = "paid=boolean,seen_at=time,order_id=identifier,shop=category,items=count,price=number"
+    found = load_settings(None, {"OSLRAU_KINDS": written})
+    assert dict(found.kinds) == {
+        "paid": "category", "seen_at": "ignored", "order_id": "ignored",
+        "shop": "category", "items": "count", "price": "number",
+    }  # fmt: skip
