@@ -152,7 +152,7 @@ class TailMass(Stored):
 
     def _varies_anew(self, rows: FloatArray) -> bool:
         """Whether a field varies now that did not at the last start."""
-        return bool(((self.scale == 0.0) & (units(rows)[1] > 0.0)).any())
+        return bool((units(rows[:, self.scale == 0.0])[1] > 0.0).any())
 
     def _standardised(self, rows: FloatArray, farthest: float) -> FloatArray:
         """Return rows (m, d) in units of the fields, columns of (d, m), as far as ``farthest``."""
