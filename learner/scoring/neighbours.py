@@ -129,7 +129,8 @@ class Neighbours:
             earlier = latest
         share = share_of_batch(m, n)
         moved = np.where(latest > 0, earlier + share * (latest - earlier), earlier)
-        recent = np.concatenate([self._thinned(n), rows[is_kept(self.n, n, stride(n))]])
+        new = rows.compress(is_kept(self.n, n, stride(n)), axis=0)  # faster than an index
+        recent = np.concatenate([self._thinned(n), new])
         self._set(recent[-POOL:], np.where(earlier > 0, moved, latest), n)
 
     def _thinned(self, n: int) -> FloatArray:
@@ -161,7 +162,7 @@ def in_turn(rows: FloatArray, n: int) -> FloatArray:
     k = len(rows)
     chosen = k if k < BLOCK else min(ROWS, k // BLOCK * BLOCK)
     start = (n * GOLDEN) % 2**64 * k >> 64
-    return rows[(start + np.arange(chosen) * k) // max(1, chosen)]
+    return rows.take((start + np.arange(chosen) * k) // max(1, chosen), axis=0)
 
 
 @kernel

@@ -209,7 +209,7 @@ class Reference(Stored):
         for those that equal no others.
         """
         far, released = scores < self._fence, Held.none(rows.shape[1])
-        usual = np.stack([scores, densities])[:, scores >= self._fence]
+        usual = np.array([scores, densities]).compress(scores >= self._fence, axis=1)
         if far.any():
             batch = Held(rows, scores, densities, np.arange(end - len(rows), end))
             self.held = self.held.and_those(batch.of(far))
