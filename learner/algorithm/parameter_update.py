@@ -39,12 +39,11 @@ def update_sum(pools: Pools, batch: MiniBatch, tasks: Array, n_tasks: int) -> in
         links[c] = edge
         child = edges[edge]["child"]
         if child != header[BACKGROUND] and not is_mixture(pools, child):
-            own = values[child]
+            own = values[child] if lo == 0 else values[child][rows]  # the first are all, in order
             for t in range(m):
-                value = own[rows[t]]
-                if value > best[t] + CLEAR_WIN:
-                    best[t] = value
-                    choice[t] = c
+                better = own[t] > best[t] + CLEAR_WIN
+                best[t] = own[t] if better else best[t]
+                choice[t] = c if better else choice[t]
         edge = edges[edge]["next"]
     for t in range(m):
         edges[links[choice[t]]]["weight"] += 1.0

@@ -152,7 +152,8 @@ class TailMass(Stored):
 
     def _varies_anew(self, rows: FloatArray) -> bool:
         """Whether a field varies now that did not at the last start."""
-        return bool((units(rows[:, self.scale == 0.0])[1] > 0.0).any())
+        still = self.scale == 0.0
+        return bool(still.any() and (units(rows[:, still])[1] > 0.0).any())
 
     def _standardised(self, rows: FloatArray, farthest: float) -> FloatArray:
         """Return rows (m, d) in units of the fields, columns of (d, m), as far as ``farthest``."""
@@ -227,4 +228,4 @@ def units(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     variance = np.where(variance > 0.0, variance, whole)
     scale = np.zeros(d)
     np.divide(1.0, np.sqrt(variance), out=scale, where=variance > 0.0)
-    return np.nan_to_num(inner / np.maximum(seen, 1)).sum(axis=0), scale
+    return np.nansum(inner / np.maximum(seen, 1), axis=0), scale
