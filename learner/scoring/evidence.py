@@ -237,7 +237,9 @@ def add_up(
             for j in range(3):
                 mark[PEAK + j] = places[i, j]
         mark[ANOMALIES] += is_anomaly[i]
-        reached = stuck[i].max() >= enough[i]
+        reached = False
+        for j in range(stuck.shape[1]):
+            reached |= stuck[i, j] >= enough[i]
         for k in range(N):
             if own[k] <= 0.0:
                 for j in range(3):
