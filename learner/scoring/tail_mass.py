@@ -118,9 +118,10 @@ class TailMass(Stored):
     def _take(self, mixture: GaussianMixture) -> None:
         """Set the Gaussians, and what the mass needs beside them."""
         self.mixture = mixture
-        self._all = mixture.gaussians.and_those(mixture.together().gaussians)
-        counting = mixture.weight >= min(LEAST_WEIGHT, mixture.weight.max())
-        self._weights = np.append(np.where(counting, mixture.weight, 0.0), BACKGROUND)
+        self._counting = mixture.weight >= min(LEAST_WEIGHT, mixture.weight.max())
+        counting = mixture.gaussians.part(np.flatnonzero(self._counting))
+        self._all = counting.and_those(mixture.together().gaussians)
+        self._weights = np.append(mixture.weight[self._counting], BACKGROUND)
 
     def log_mass(self, rows: FloatArray) -> FloatArray:
         """Return the log (m,) of the mass further out than the ``rows`` (m, d), at most 0.
@@ -185,7 +186,7 @@ class TailMass(Stored):
         """
         (n, d), Z = rows.shape, self._standardised(rows, MOST_DEVIATIONS)
         log_density, shares = before.log_density(Z)
-        least = KEPT * n * np.where(self._weights[:-1] > 0.0, before.weight, 0.0)
+        least = KEPT * n * np.where(self._counting, before.weight, 0.0)
         absent = np.maximum(least - shares.sum(axis=0), 0.0)
         after = copy(before)
         after.learn(Z, shares, absent / np.maximum(before.count, LEAST_COUNT))
