@@ -64,13 +64,12 @@ def update_moments(
     k, scope, offset = nodes[i]["n_scope"], nodes[i]["scope"], nodes[i]["stats"]
     m = hi - lo
     squares, shift = m, m + k
-    scratch = np.empty((m + k + 1, padded(max(k, 2))))
+    scratch = np.zeros((m + k + 1, padded(max(k, 2))))
     for a in range(k):
-        before = stats[offset + a]
-        stats[offset + a] = centre(
-            stats, offset + a, k, Z, scopes[scope + a], segments, lo, m, scratch, a
-        )
-        scratch[shift, a] = stats[offset + a] - before
+        values, rows = Z[scopes[scope + a]], segments[lo:hi]
+        for t in range(m):
+            scratch[t, a] = values[rows[t]]
+    centre(stats, offset, k, m, scratch)
     multiply_pairs(scratch, m, k)
     matrix = offset + 2 * k
     if complete and counts_alike(stats, offset, k):
@@ -96,36 +95,29 @@ def update_moments(
 
 
 @kernel
-def centre(
-    stats: Array,
-    at: int,
-    k: int,
-    Z: Array,
-    variable: int,
-    segments: Array,
-    lo: int,
-    m: int,
-    scratch: Array,
-    a: int,
-) -> float:
-    """Return the new mean of a variable, whose old mean is ``stats[at]``.
+def centre(stats: Array, offset: int, k: int, m: int, scratch: Array) -> None:
+    """Move the means of a node's statistics by the first ``m`` rows of ``scratch`` (., >= k).
 
-    Column ``a`` of ``scratch`` gets the distances of ``m`` values from it, 0 for missing ones.
+    These become the distances from the new means, 0 for missing values. The next two rows are
+    scratch; row m + k gets how far each mean has moved.
     """
-    seen, total = 0, 0.0
-    for t in range(m):
-        x = Z[variable, segments[lo + t]]
-        scratch[t, a] = x
-        if x == x:
-            seen += 1
-            total += x
-    mean: float = stats[at]
-    if seen > 0:
-        mean = (stats[at + k] * mean + total) / (stats[at + k] + seen)
-    for t in range(m):
-        dx = scratch[t, a] - mean
-        scratch[t, a] = choose(dx == dx, dx, 0.0)
-    return mean
+    for b in range(0, k, WIDTH):
+        total, seen = spread(0.0), spread(0.0)
+        for t in range(m):
+            x = load(scratch, t, b)
+            total, seen = total + choose(x == x, x, 0.0), seen + choose(x == x, 1.0, 0.0)
+        store(scratch, m, b, total)
+        store(scratch, m + 1, b, seen)
+        for a in range(b, min(b + WIDTH, k)):
+            mean, n = stats[offset + a], stats[offset + k + a]
+            if scratch[m + 1, a] > 0.0:
+                mean = (n * mean + scratch[m, a]) / (n + scratch[m + 1, a])
+            scratch[m + k, a] = mean - stats[offset + a]
+            scratch[m, a] = stats[offset + a] = mean
+        means = load(scratch, m, b)
+        for t in range(m):
+            dx = load(scratch, t, b) - means
+            store(scratch, t, b, choose(dx == dx, dx, 0.0))
 
 
 @kernel
@@ -134,14 +126,15 @@ def multiply_pairs(scratch: Array, m: int, k: int) -> None:
 
     The next ``k`` rows take the result. Entries below the diagonal or past column k mean nothing.
     """
-    for t in range(m):
-        scratch[t, k:] = 0.0
     for b in range(0, k, WIDTH):
-        for a in range(min(b + WIDTH, k)):
-            total = spread(0.0)
+        end = min(b + WIDTH, k)
+        for a in range(0, end, 2):  # two at a time, as one alone waits for its own operations
+            other, one, two = min(a + 1, end - 1), spread(0.0), spread(0.0)
             for t in range(m):
-                total = fma(load(scratch, t, b), scratch[t, a], total)
-            store(scratch, m + a, b, total)
+                x = load(scratch, t, b)
+                one, two = fma(x, scratch[t, a], one), fma(x, scratch[t, other], two)
+            store(scratch, m + a, b, one)
+            store(scratch, m + other, b, two)
 
 
 @kernel

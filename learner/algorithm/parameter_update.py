@@ -31,7 +31,7 @@ def update_sum(pools: Pools, batch: MiniBatch, tasks: Array, n_tasks: int) -> in
     task = tasks[n_tasks]  # the first push overwrites it
     s, lo, hi, top, grow = task["node"], task["lo"], task["hi"], task["top"], task["grow"]
     m = hi - lo
-    best, choice = np.full(m, -np.inf), np.zeros(m, np.int64)
+    best, choice, rows = np.full(m, -np.inf), np.zeros(m, np.int64), segments[lo:hi]
     n_children = nodes[s]["n_children"]
     links, ends = np.empty(n_children, np.int64), np.zeros(n_children + 1, np.int64)
     edge = nodes[s]["first_edge"]
@@ -39,17 +39,17 @@ def update_sum(pools: Pools, batch: MiniBatch, tasks: Array, n_tasks: int) -> in
         links[c] = edge
         child = edges[edge]["child"]
         if child != header[BACKGROUND] and not is_mixture(pools, child):
+            own = values[child] if lo == 0 else values[child][rows]  # the first are all, in order
             for t in range(m):
-                value = values[child, segments[lo + t]]
-                if value > best[t] + CLEAR_WIN:
-                    best[t] = value
-                    choice[t] = c
+                better = own[t] > best[t] + CLEAR_WIN
+                best[t] = own[t] if better else best[t]
+                choice[t] = c if better else choice[t]
         edge = edges[edge]["next"]
     for t in range(m):
         edges[links[choice[t]]]["weight"] += 1.0
     if s == header[ROOT] and header[BACKGROUND] != NIL:
         for t in range(m):
-            if values[header[BACKGROUND], segments[lo + t]] > best[t] + CLEAR_WIN:
+            if values[header[BACKGROUND], rows[t]] > best[t] + CLEAR_WIN:
                 edges[links[choice[t]]]["weight"] -= 1.0
                 edges[nodes[s]["first_edge"]]["weight"] += 1.0
     # sort the rows by child, behind the segments in use
@@ -58,7 +58,7 @@ def update_sum(pools: Pools, batch: MiniBatch, tasks: Array, n_tasks: int) -> in
     for c in range(n_children):
         ends[c + 1] += ends[c]
     for t in range(m):
-        segments[top + ends[choice[t]]] = segments[lo + t]
+        segments[top + ends[choice[t]]] = rows[t]
         ends[choice[t]] += 1
     # backwards, so that the stack gives the children their turns in order
     for c in range(n_children - 1, -1, -1):

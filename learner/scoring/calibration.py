@@ -36,20 +36,20 @@ def replace_ordered(ascending: Array, old: Array, new: Array) -> Array:
 
 
 @kernel
-def ranks(ascending: Array, x: Array, ties: bool) -> Array:
-    """Count the ordered numbers below each ``x`` (m,); with ``ties``, those equal to it too.
+def ranks(ascending: Array, x: Array) -> tuple[Array, Array]:
+    """Count the ordered numbers below each ``x`` (m,), and those not above it.
 
     All binary searches take a step in turn, so that their memory accesses overlap.
     """
-    below = np.zeros(len(x), np.int64)
+    below, not_above = np.zeros((2, len(x)), np.int64)
     n = len(ascending)
     while n > 0:
         half = (n + 1) // 2
         for i in range(len(x)):
-            middle = ascending[below[i] + half - 1]
-            below[i] += half * ((middle < x[i]) | (ties & (middle == x[i])))
+            below[i] += half * (ascending[below[i] + half - 1] < x[i])
+            not_above[i] += half * (ascending[not_above[i] + half - 1] <= x[i])
         n -= half
-    return below
+    return below, not_above
 
 
 @kernel
@@ -58,11 +58,10 @@ def ranks_between(ascending: Array, x: Array) -> Array:
 
     That is a share, from 0 at one number to 1 at the next; also 0 below all, and 1 above all.
     """
-    n = len(ascending)
-    below = ranks(ascending, x, True)
+    n, (_, not_above) = len(ascending), ranks(ascending, x)
     result = np.empty(len(x))
     for i in range(len(x)):
-        at = below[i]
+        at = not_above[i]
         result[i] = at
         if at == n:
             result[i] += x[i] > ascending[n - 1]

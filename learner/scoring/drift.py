@@ -108,7 +108,7 @@ class Drift:
 
     def _mean_rank(self, score: FloatArray) -> float:
         """Return the mean share of the reference below the scores; equal ones count half."""
-        below, not_above = (ranks(self._reference, score, ties) for ties in (False, True))
+        below, not_above = ranks(self._reference, score)
         return int((below + not_above).sum()) / (2 * REFERENCE_SCORES * len(score))
 
     def _compare(self, mean: float, m: int) -> None:

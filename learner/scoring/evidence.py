@@ -155,7 +155,7 @@ class Evidence:
     ) -> tuple[int, Found | None]:
         """Add records (m,) up to the first whose evidence is enough.
 
-        ``stuck`` (m,) is the evidence that a field is stuck, in nats. ``places`` (m, 3) are the
+        ``stuck`` (m, d) is the evidence that fields are stuck, in nats. ``places`` (m, 3) are the
         records' numbers, offsets and timestamps, ``slots`` (m,) those of their
         entities; ``fresh`` (m,) says which begin anew there, ``enough`` (m,) how much suffices.
         Returns the row of that record and what was found, or m and None. Records without a p-value
@@ -172,9 +172,9 @@ class Evidence:
         k = int(numbers[:N].argmax())
         nats = float(numbers[k])
         numbers[:N] = 0.0
-        if stuck[row] >= max(enough[row], nats):
+        if stuck[row].max() >= max(enough[row], nats):
             here, own = Place(*places[row].tolist()), (float(p_value[row]), int(is_anomaly[row]))
-            return row, Found(float(stuck[row]), here, here, *own)
+            return row, Found(float(stuck[row].max()), here, here, *own)
         start, peak = (Place(*marks[at : at + 3].tolist()) for at in (3 * k, PEAK))
         return row, Found(nats, start, peak, float(numbers[LOWEST]), int(marks[ANOMALIES]))
 
@@ -237,7 +237,9 @@ def add_up(
             for j in range(3):
                 mark[PEAK + j] = places[i, j]
         mark[ANOMALIES] += is_anomaly[i]
-        reached = stuck[i] >= enough[i]
+        reached = False
+        for j in range(stuck.shape[1]):
+            reached |= stuck[i, j] >= enough[i]
         for k in range(N):
             if own[k] <= 0.0:
                 for j in range(3):

@@ -67,7 +67,7 @@ def has_evidence(steps: Sequence[Step], m: int) -> Mask:
 class Rows(NamedTuple):
     """Records (m,), some of a stream's next ones.
 
-    ``stuck`` is the evidence, in nats, that one of their fields is stuck. ``places`` (m, 3) are
+    ``stuck`` (m, d) is the evidence, in nats, that their fields are stuck. ``places`` (m, 3) are
     their numbers in the stream, offsets and timestamps, ``slots`` those of their entities, or all
     0; ``fresh`` says which begin anew there. ``times`` are the timestamps as far as they are
     plausible, ``now`` is the partition's time.

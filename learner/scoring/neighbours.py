@@ -129,7 +129,8 @@ class Neighbours:
             earlier = latest
         share = share_of_batch(m, n)
         moved = np.where(latest > 0, earlier + share * (latest - earlier), earlier)
-        recent = np.concatenate([self._thinned(n), rows[is_kept(self.n, n, stride(n))]])
+        new = rows.compress(is_kept(self.n, n, stride(n)), axis=0)  # faster than an index
+        recent = np.concatenate([self._thinned(n), new])
         self._set(recent[-POOL:], np.where(earlier > 0, moved, latest), n)
 
     def _thinned(self, n: int) -> FloatArray:
@@ -161,7 +162,7 @@ def in_turn(rows: FloatArray, n: int) -> FloatArray:
     k = len(rows)
     chosen = k if k < BLOCK else min(ROWS, k // BLOCK * BLOCK)
     start = (n * GOLDEN) % 2**64 * k >> 64
-    return rows[(start + np.arange(chosen) * k) // max(1, chosen)]
+    return rows.take((start + np.arange(chosen) * k) // max(1, chosen), axis=0)
 
 
 @kernel
@@ -211,24 +212,24 @@ def mean_near(
 @kernel
 def fill_variances(rows: Array, result: Array) -> None:
     """Fill ``result`` (d,) with the variance of the observed values of each column (m, d)."""
-    for v in range(rows.shape[1]):
-        n, largest = 0, 0.0
-        for r in range(len(rows)):
-            if rows[r, v] == rows[r, v]:
-                n += 1
-                largest = max(largest, abs(rows[r, v]))
+    m, d = rows.shape
+    n, largest, mean, squares = np.zeros((4, d))
+    for r in range(m):
+        for v in range(d):
+            n[v] += rows[r, v] == rows[r, v]
+            largest[v] = larger(abs(rows[r, v]), largest[v])
+    # in units of the largest value no square overflows or underflows
+    for r in range(m):
+        for v in range(d):
+            value = rows[r, v] / largest[v]
+            mean[v] += choose(value == value, value, 0.0)
+    for v in range(d):
+        mean[v] /= n[v]
+    for r in range(m):
+        for v in range(d):
+            gap = rows[r, v] / largest[v] - mean[v]
+            squares[v] += choose(gap == gap, gap * gap, 0.0)
+    for v in range(d):
         result[v] = 0.0
-        if largest == 0.0:
-            continue
-        # in units of the largest value no square overflows or underflows
-        total, squares = 0.0, 0.0
-        for r in range(len(rows)):
-            if rows[r, v] == rows[r, v]:
-                total += rows[r, v] / largest
-        mean = total / n
-        for r in range(len(rows)):
-            if rows[r, v] == rows[r, v]:
-                gap = rows[r, v] / largest - mean
-                squares += gap * gap
-        if squares >= n * ROUNDING**2:
-            result[v] = min(squares / n * largest * largest, LARGEST)
+        if squares[v] >= n[v] * ROUNDING**2 and largest[v] > 0.0:
+            result[v] = min(squares[v] / n[v] * largest[v] * largest[v], LARGEST)

@@ -34,8 +34,8 @@ class Ranges(Stored):
         """Add records (m, d)."""
         if len(rows) > 0:
             known = [self.lowest[None], self.highest[None]] if len(self.lowest) > 0 else []
-            every = np.concatenate([*known, rows])
-            self.lowest, self.highest = np.fmin.reduce(every), np.fmax.reduce(every)
+            every = np.concatenate([*known, rows]).T.copy()  # numpy is slow at short rows
+            self.lowest, self.highest = (f.reduce(every, axis=1) for f in (np.fmin, np.fmax))
 
     def is_outside(self, values: FloatArray) -> Mask:
         """Tell which ``values`` (k, d) are outside the range; False where no range is known."""

@@ -46,8 +46,8 @@ def marks(rows: FloatArray, slots: IntArray) -> FloatArray:
 
 def share_alike(ascending: FloatArray, mark: FloatArray) -> FloatArray:
     """Return the share (m,) of ordered marks (n,), with the record itself, equal to each mark."""
-    alike = ranks(ascending, mark, True) - ranks(ascending, mark, False)
-    return np.asarray(alike / (len(ascending) + 1.0), np.float64)
+    below, not_above = ranks(ascending, mark)
+    return np.asarray((not_above - below) / (len(ascending) + 1.0), np.float64)
 
 
 @kernel
@@ -208,17 +208,18 @@ class Reference(Stored):
         ``scores`` and ``densities`` (m,) are NaN for rows that could not be scored, ``marks`` (m,)
         for those that equal no others.
         """
-        far = scores < self._fence
-        batch = Held(rows, scores, densities, np.arange(end - len(rows), end))
-        released, usual = Held.none(rows.shape[1]), batch.of(~far & ~np.isnan(scores))
+        far, released = scores < self._fence, Held.none(rows.shape[1])
+        usual = np.array([scores, densities]).compress(scores >= self._fence, axis=1)
         if far.any():
+            batch = Held(rows, scores, densities, np.arange(end - len(rows), end))
             self.held = self.held.and_those(batch.of(far))
         if len(self.held.rows) * RECENT >= self.adapt_after * min(end, RECENT):
             released, self.held = self.held, released
-            usual = usual.and_those(released.of(released.numbers >= end - RECENT))
+            recent = released.of(released.numbers >= end - RECENT)
+            usual = np.hstack([usual, [recent.scores, recent.densities]])
         most = RECENT if end < SETTLED else min(end - YOUNG, RECENT)
-        self.densities = np.concatenate([self.densities, usual.densities])[-most:]
-        self.scores, ascending = moved(self.scores, self._ascending, usual.scores, most)
+        self.densities = np.concatenate([self.densities, usual[1]])[-most:]
+        self.scores, ascending = moved(self.scores, self._ascending, usual[0], most)
         known = marks[~np.isnan(marks)]
         self.marks, ascending_marks = moved(self.marks, self._ascending_marks, known)
         self._calibrate(ascending, ascending_marks)
@@ -248,5 +249,5 @@ def moved(
     """Return the last ``most`` of some numbers and new ones: oldest first, and ascending."""
     new = new[-most:]
     recent = np.concatenate([recent, new])
-    gone, recent = np.split(recent, [max(len(recent) - most, 0)])
-    return recent, replace_ordered(ascending, np.sort(gone), np.sort(new))
+    start = max(len(recent) - most, 0)
+    return recent[start:], replace_ordered(ascending, np.sort(recent[:start]), np.sort(new))

@@ -118,9 +118,10 @@ class TailMass(Stored):
     def _take(self, mixture: GaussianMixture) -> None:
         """Set the Gaussians, and what the mass needs beside them."""
         self.mixture = mixture
-        self._all = mixture.gaussians.and_those(mixture.together().gaussians)
-        counting = mixture.weight >= min(LEAST_WEIGHT, mixture.weight.max())
-        self._weights = np.append(np.where(counting, mixture.weight, 0.0), BACKGROUND)
+        self._counting = mixture.weight >= min(LEAST_WEIGHT, mixture.weight.max())
+        counting = mixture.gaussians.part(np.flatnonzero(self._counting))
+        self._all = counting.and_those(mixture.together().gaussians)
+        self._weights = np.append(mixture.weight[self._counting], BACKGROUND)
 
     def log_mass(self, rows: FloatArray) -> FloatArray:
         """Return the log (m,) of the mass further out than the ``rows`` (m, d), at most 0.
@@ -152,7 +153,8 @@ class TailMass(Stored):
 
     def _varies_anew(self, rows: FloatArray) -> bool:
         """Whether a field varies now that did not at the last start."""
-        return bool(((self.scale == 0.0) & (units(rows)[1] > 0.0)).any())
+        still = self.scale == 0.0
+        return bool(still.any() and (units(rows[:, still])[1] > 0.0).any())
 
     def _standardised(self, rows: FloatArray, farthest: float) -> FloatArray:
         """Return rows (m, d) in units of the fields, columns of (d, m), as far as ``farthest``."""
@@ -184,7 +186,7 @@ class TailMass(Stored):
         """
         (n, d), Z = rows.shape, self._standardised(rows, MOST_DEVIATIONS)
         log_density, shares = before.log_density(Z)
-        least = KEPT * n * np.where(self._weights[:-1] > 0.0, before.weight, 0.0)
+        least = KEPT * n * np.where(self._counting, before.weight, 0.0)
         absent = np.maximum(least - shares.sum(axis=0), 0.0)
         after = copy(before)
         after.learn(Z, shares, absent / np.maximum(before.count, LEAST_COUNT))
@@ -227,4 +229,4 @@ def units(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     variance = np.where(variance > 0.0, variance, whole)
     scale = np.zeros(d)
     np.divide(1.0, np.sqrt(variance), out=scale, where=variance > 0.0)
-    return np.nan_to_num(inner / np.maximum(seen, 1)).sum(axis=0), scale
+    return np.nansum(inner / np.maximum(seen, 1), axis=0), scale

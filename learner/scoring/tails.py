@@ -25,7 +25,7 @@ def log_mass(distances: FloatArray, weight: FloatArray, rows: FloatArray) -> Flo
     """Return the log (m,) of the mass further out than the ``rows`` (m, d), at most 0.
 
     By squared ``distances`` (k, m) of what is observed of them from Gaussians of this ``weight``
-    (k,), of which 0 leaves one out.
+    (k,).
     """
     result = np.empty(len(rows))
     rows = np.ascontiguousarray(rows)  # kernels are compiled for no other layout
@@ -49,13 +49,11 @@ def fill_log_mass(distances: Array, weight: Array, rows: Array, result: Array) -
                 terms[k, i] = distances[k, r + i]
         n, top, total = load(fields, 0, 0), spread(-np.inf), spread(0.0)
         for k in range(len(weight)):
-            if weight[k] > 0.0:
-                term = log_positive(weight[k]) + log_survival(load(terms, k, 0), n)
-                store(terms, k, 0, term)
-                top = larger(term, top)
+            term = log_positive(weight[k]) + log_survival(load(terms, k, 0), n)
+            store(terms, k, 0, term)
+            top = larger(term, top)
         for k in range(len(weight)):
-            if weight[k] > 0.0:
-                total = total + exp_bounded(load(terms, k, 0) - top)
+            total = total + exp_bounded(load(terms, k, 0) - top)
         store(found, 0, 0, smaller(top + log_positive(total), 0.0))
         for i in range(some):
             result[r + i] = found[0, i]

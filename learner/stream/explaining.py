@@ -39,9 +39,7 @@ def explain(
     is_anomaly, stuck, steps = block.is_anomaly[at], layered.stuck, []
     if state.incidents is not None:
         when = block.times[at], block.now[at]
-        rows = Rows(
-            as_evidence, stuck.max(axis=1), is_anomaly, block.places[at], *layered.slots, *when
-        )
+        rows = Rows(as_evidence, stuck, is_anomaly, block.places[at], *layered.slots, *when)
         steps = state.incidents.trace(rows, block.keys[at])
     if not (steps or is_anomaly.any()):
         return

@@ -44,7 +44,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluati
         scores = state.ranking.score(measures)
     usual, released = state.reference.admit(rows, scores, densities, marks, state.n_records)
     if not is_first:
-        state.ranking.update(measures[usual & known])
+        state.ranking.update(measures.compress(usual & known, axis=0))
     if state.habits is not None and state.learning:
         state.habits.learn(rows, usual)
     before = state.learner.n_records_

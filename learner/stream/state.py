@@ -72,6 +72,7 @@ class Pending(NamedTuple):
     @classmethod
     def of(cls, rows: FloatArray, marks: FloatArray, ranked: Ranked | None) -> Self:
         """Return rows with their scores, unknown ones without a model."""
+        rows = rows.copy()  # a view of them would keep the whole block in memory
         if ranked is not None:
             return cls(rows, ranked.measures, ranked.scores, marks)
         unknown = np.full((len(rows), 1), np.nan)
@@ -318,8 +319,7 @@ class ScorerState:
 
     def collect(self, piece: Pending) -> None:
         """Save rows until the next boundary."""
-        # a view of them would keep the whole block in memory
-        self.pending.append(piece._replace(rows=piece.rows.copy()))
+        self.pending.append(piece)
         self.n_records += len(piece.rows)
         self.until_boundary -= len(piece.rows)
 

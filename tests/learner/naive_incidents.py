@@ -54,6 +54,7 @@ class NaiveEvidence:
 
     def add_one(self, p, stuck, is_anomaly, place, slot, enough):
         own, nats = self.of.setdefault(slot, NaiveSums()), min(-math.log(p), MOST)
+        stuck = max(stuck)
         own.stretch.append(min(nats, math.log(100)) - 0.99)
         if len(own.stretch) == 32:
             self.squares.append(sum(own.stretch) ** 2)

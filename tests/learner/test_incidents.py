@@ -33,10 +33,11 @@ def rows_of(p_values, slots=None, fresh=None, stuck=None, places=None):
     """Return records of these p-values; of one entity and nothing stuck, unless they are given."""
     p = np.array(p_values, np.float64)
     m = len(p)
+    stuck = np.zeros(m) if stuck is None else stuck
     places = places_of(m) if places is None else places
     now = Clock().take(places)[1:, 1]
     return Rows(
-        p, np.zeros(m) if stuck is None else stuck, p <= ALARM_RATE, places,
+        p, np.column_stack([0.5 * stuck, stuck]), p <= ALARM_RATE, places,
         np.zeros(m, np.int64) if slots is None else slots,
         np.zeros(m, np.bool_) if fresh is None else fresh, plausible(places[:, 2], now), now,
     )  # fmt: skip
