@@ -226,9 +226,8 @@ def _check_measures(state: ScorerState) -> None:
     """Refuse a state whose units are not those of as many measures as a record has."""
     if state.n_columns is None or state.learner.n_records_ == 0 or state.ranking.n == 0:
         return
-    unknown = np.full((1, state.n_columns), np.nan)
-    k = state.learner.evaluate(unknown).measures.shape[1] + 1
-    k += int(state.has_nearness) + int(state.history is not None)
+    expect(len(state.learner.scale_) == state.n_columns, f"a learner of {state.n_columns} columns")
+    k = 2 + int(state.has_nearness) + int(state.history is not None)
     expect(state.ranking.level.shape == (k,), f"{k} measures of each record")
     as_many = all(piece.measures.shape[1] == k for piece in state.pending)
     expect(as_many, f"{k} measures of each pending record")
