@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Self
 
 import numpy as np
 
@@ -33,6 +32,11 @@ MEMORY = 1024
 _COUNTS = {"counts": Entry((4,), 0.0)}
 
 
+def highest(alarm_rate: float) -> float:
+    """Return the p-value up to which records are put in another order."""
+    return min(max(TAIL_SHARE, RATES * alarm_rate), 1.0)
+
+
 class Relevance:
     """Which deviations of which columns matter.
 
@@ -45,8 +49,6 @@ class Relevance:
         By column, the side on which its values matter: ``high`` or ``low``; else both do.
     least
         By column, the distance from what is expected below which its values do not matter.
-    alarm_rate
-        Largest p-value of an anomaly.
 
     Raises
     ------
@@ -54,9 +56,7 @@ class Relevance:
         A direction is no side, or a distance is not positive and finite.
     """
 
-    def __init__(
-        self, directions: Mapping[int, str], least: Mapping[int, float], alarm_rate: float
-    ) -> None:
+    def __init__(self, directions: Mapping[int, str], least: Mapping[int, float]) -> None:
         for column, side in directions.items():
             if side not in SIDES:
                 raise InvalidParameterError(f"directions of column {column}: got {side!r}")
@@ -64,14 +64,12 @@ class Relevance:
             if not 0.0 < distance < math.inf:
                 raise InvalidParameterError(f"least of column {column}: got {distance!r}")
         self.directions, self.least = dict(directions), dict(least)
-        self._alarm_rate = alarm_rate
-        self.below = min(max(TAIL_SHARE, RATES * alarm_rate), 1.0)
         # Records with low p-values and how many of them matter: to the last boundary, and since it.
         self._counts = np.zeros((2, 2))
 
-    def begun_anew(self, alarm_rate: float) -> Self:
-        """Return one that says the same of columns, and has seen no records."""
-        return type(self)(self.directions, self.least, alarm_rate)
+    def begin_anew(self) -> None:
+        """Forget which records mattered."""
+        self._counts[:] = 0.0
 
     def matters(self, found: Blame) -> Mask:
         """Tell which records (k,) have a field to blame whose deviation matters.
@@ -86,14 +84,14 @@ class Relevance:
             counts[:, column] &= ~(np.abs(off[:, column]) < distance)
         return np.asarray(counts.any(axis=1), np.bool_)
 
-    def ordered(self, p_value: FloatArray, matters: Mask) -> FloatArray:
-        """Return p-values (k,) up to ``below`` after putting the records that matter first."""
-        low = p_value <= RATES * self._alarm_rate
+    def ordered(self, p_value: FloatArray, matters: Mask, alarm_rate: float) -> FloatArray:
+        """Return p-values (k,) up to `highest` after putting the records that matter first."""
+        low = p_value <= RATES * alarm_rate
         self._counts[1] += np.count_nonzero(low), np.count_nonzero(low & matters)
         n, those = self._counts[0]
         share = (those + 1.0) / (n + 1.0)
-        after = share * self.below + (1.0 - share) * p_value
-        usual = np.maximum(after, np.nextafter(self._alarm_rate, 1.0))
+        after = share * highest(alarm_rate) + (1.0 - share) * p_value
+        usual = np.maximum(after, np.nextafter(alarm_rate, 1.0))
         return np.asarray(np.where(matters, share * p_value, usual), np.float64)
 
     def end_batch(self) -> None:

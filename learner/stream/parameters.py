@@ -144,8 +144,7 @@ class ScorerParameters:
     @property
     def entity_events(self) -> Sequence[str]:
         """What is told of entities; a new value applies from the next row on."""
-        watch = None if self._state.entities is None else self._state.entities.watch
-        return () if watch is None else watch.events
+        return () if self._state.entities is None else self._state.entities.watch.events
 
     @entity_events.setter
     def entity_events(self, events: Sequence[str]) -> None:
@@ -156,6 +155,5 @@ class ScorerParameters:
                 f"entity_events: expected some of {', '.join(EVENTS)} with max_entities, "
                 f"got {', '.join(sorted(events))}"
             )
-        if entities is None or set(events) == set(self.entity_events):
-            return
-        entities.watch = Watch(events, self.alarm_rate) if events else None
+        if entities is not None and set(events) != set(self.entity_events):
+            entities.watch = Watch(events)

@@ -166,9 +166,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             Silences() if silences else None,
             forecasting=forecasting,
             reference=Reference(adapt_after),
-            relevance=Relevance(directions or {}, least or {}, alarm_rate)
-            if directions or least
-            else None,
+            relevance=Relevance(directions or {}, least or {}) if directions or least else None,
         )
         self.entity_events = entity_events
         self.rates, self.rates_by = rates, rates_by

@@ -176,9 +176,7 @@ class ScorerState:
         require(0 < rate < 1, "alarm_rate", rate, "in (0, 1)")
         self.alarm_rate = rate
         if self.relevance is not None:
-            self.relevance = self.relevance.begun_anew(rate)
-        if self.entities is not None and self.entities.watch is not None:
-            self.entities.watch.largest = rate
+            self.relevance.begin_anew()
 
     @property
     def has_model(self) -> bool:
