@@ -15,6 +15,12 @@ from faust_oslrau.learner.silence.layer import Silences
 
 from .state import ScorerState
 
+CHANGEABLE = (
+    "learning", "alarm_rate", "incidents", "silences", "entity_events", "forecasting", "rates",
+    "rates_by",
+)  # fmt: skip
+"""Parameters that may change while a scorer works."""
+
 
 class ScorerParameters:
     """A scorer whose parameters are in its state; `StreamScorer` explains them.
@@ -23,6 +29,11 @@ class ScorerParameters:
     """
 
     _state: ScorerState
+
+    def change_as(self, other: ScorerParameters) -> None:
+        """Take the parameters that may change from another scorer."""
+        for name in CHANGEABLE:
+            setattr(self, name, getattr(other, name))
 
     @property
     def learner(self) -> OSLRAU:
