@@ -67,6 +67,11 @@ class Relevance:
         # Records with low p-values and how many of them matter: to the last boundary, and since it.
         self._counts = np.zeros((2, 2))
 
+    @property
+    def is_on(self) -> bool:
+        """Whether any column has a deviation that does not matter."""
+        return bool(self.directions or self.least)
+
     def begin_anew(self) -> None:
         """Forget which records mattered."""
         self._counts[:] = 0.0
@@ -101,8 +106,8 @@ class Relevance:
         self._counts[1] = 0.0
 
     def state(self) -> Arrays:
-        """Return all that ``restore`` needs, as arrays."""
-        return {"relevance_counts": self._counts.ravel()}
+        """Return all that ``restore`` needs, as arrays: none if it is off."""
+        return {"relevance_counts": self._counts.ravel()} if self.is_on else {}
 
     def restore(self, arrays: Arrays) -> None:
         """Restore a state; StateError if it cannot be one."""

@@ -70,7 +70,7 @@ def relevant_p_value(
     little low would be some. ``given`` (m, d) are the rows in the fields' own units.
     """
     relevance = state.relevance
-    if relevance is None:
+    if not relevance.is_on:
         return p_value, p_value
     which = np.flatnonzero(p_value <= highest(state.alarm_rate))
     if len(which) == 0:

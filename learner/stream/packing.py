@@ -67,7 +67,7 @@ def _given(scorer: ScorerParameters) -> Values:
     found |= {name: [[*pair] for pair in found[name].items()] for name in _OF_COLUMNS}
     if state.history is not None:
         found["history"] = list(state.history.names)
-    if state.relevance is None:
+    if not state.relevance.is_on:
         found["directions"] = found["least"] = None
     if state.rates is not None:
         by = [] if state.rates.by is None else [state.rates.by]
@@ -209,7 +209,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if state.seasons is not None:
         n_pending = _n_pending(state) if state.has_units else 0
         state.seasons.restore(arrays, state.n_fields, n_pending)
-    if state.relevance is not None:
+    if state.relevance.is_on:
         state.relevance.restore(arrays)
     if state.silences is not None:
         held = 0 if state.entities is None else len(state.entities.roster)

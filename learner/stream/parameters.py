@@ -77,8 +77,8 @@ class ScorerParameters:
             "history": None if state.history is None else state.history.names,
             "seasons": None if state.seasons is None else state.seasons.zone,
             "adapt_after": state.reference.adapt_after,
-            "directions": {} if state.relevance is None else state.relevance.directions,
-            "least": {} if state.relevance is None else state.relevance.least,
+            "directions": state.relevance.directions,
+            "least": state.relevance.least,
         }
 
     @property
