@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
 from faust_oslrau.learner.errors import InvalidParameterError
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.stored import Stored
 
 from .blame import Blame
 from .calibration import TAIL_SHARE
@@ -29,15 +31,13 @@ where alarms are, other fields may be the most unusual ones."""
 MEMORY = 1024
 """Such records that it is the share of."""
 
-_COUNTS = {"counts": Entry((4,), 0.0)}
-
 
 def highest(alarm_rate: float) -> float:
     """Return the p-value up to which records are put in another order."""
     return min(max(TAIL_SHARE, RATES * alarm_rate), 1.0)
 
 
-class Relevance:
+class Relevance(Stored):
     """Which deviations of which columns matter.
 
     The share of records that matter changes in ``end_batch`` alone, which the scorer calls at
@@ -56,6 +56,9 @@ class Relevance:
         A direction is no side, or a distance is not positive and finite.
     """
 
+    schema: ClassVar = {"_counts": Entry((4,), 0.0)}
+    prefix = "relevance_"
+
     def __init__(self, directions: Mapping[int, str], least: Mapping[int, float]) -> None:
         for column, side in directions.items():
             if side not in SIDES:
@@ -65,7 +68,7 @@ class Relevance:
                 raise InvalidParameterError(f"least of column {column}: got {distance!r}")
         self.directions, self.least = dict(directions), dict(least)
         # Records with low p-values and how many of them matter: to the last boundary, and since it.
-        self._counts = np.zeros((2, 2))
+        self._counts = np.zeros(4)
 
     @property
     def is_on(self) -> bool:
@@ -92,8 +95,8 @@ class Relevance:
     def ordered(self, p_value: FloatArray, matters: Mask, alarm_rate: float) -> FloatArray:
         """Return p-values (k,) up to `highest` after putting the records that matter first."""
         low = p_value <= RATES * alarm_rate
-        self._counts[1] += np.count_nonzero(low), np.count_nonzero(low & matters)
-        n, those = self._counts[0]
+        self._counts[2:] += np.count_nonzero(low), np.count_nonzero(low & matters)
+        n, those = self._counts[:2]
         share = (those + 1.0) / (n + 1.0)
         after = share * highest(alarm_rate) + (1.0 - share) * p_value
         usual = np.maximum(after, np.nextafter(alarm_rate, 1.0))
@@ -101,15 +104,10 @@ class Relevance:
 
     def end_batch(self) -> None:
         """Let the records since the last boundary count."""
-        before, new = self._counts
-        self._counts[0] = before * math.exp(-new[0] / MEMORY) + new
-        self._counts[1] = 0.0
+        before, new = self._counts.reshape(2, 2)
+        before[:] = before * math.exp(-new[0] / MEMORY) + new
+        new[:] = 0.0
 
-    def state(self) -> Arrays:
-        """Return all that ``restore`` needs, as arrays: none if it is off."""
-        return {"relevance_counts": self._counts.ravel()} if self.is_on else {}
-
-    def restore(self, arrays: Arrays) -> None:
-        """Restore a state; StateError if it cannot be one."""
-        (counts,) = read(arrays, _COUNTS, "relevance_")
-        self._counts = counts.reshape(2, 2).copy()
+    def state(self, slots: int | None = None) -> Arrays:
+        """Return all that ``read_state`` needs, as arrays: none if it is off."""
+        return super().state(slots) if self.is_on else {}

@@ -179,7 +179,7 @@ def _blame(
     found = _blame_numbers(state, model, layered.learned[which], log_density, stuck, is_usual)
     if state.history is not None:
         found = state.history.undo_blame(found)
-    if state.seasons is not None and layered.seasonal is not None:
+    if layered.seasonal is not None:
         found = undo_blame(found, layered.seasonal.units[which])
     if state.entities is not None and layered.own is not None:
         found = state.entities.undo_blame(found, layered.own.units[which])

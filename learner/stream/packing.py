@@ -210,7 +210,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         n_pending = _n_pending(state) if state.has_units else 0
         state.seasons.restore(arrays, state.n_fields, n_pending)
     if state.relevance.is_on:
-        state.relevance.restore(arrays)
+        state.relevance.read_state(arrays)
     if state.silences is not None:
         held = 0 if state.entities is None else len(state.entities.roster)
         state.silences.restore(arrays, held)
