@@ -16,9 +16,9 @@ import click
 
 from .datasets import PAPER_SETS
 from .opponents.sizes import MOST_HELD_OUT, MOST_SEEN
+from .paper import LARGE, PEERS, by_method
 from .plan import ROOT
 from .report import FAR, far_records, markdown, prose
-from .table1 import PAPER as OSLRAU
 
 PAGE = ROOT / "docs" / "comparison.md"
 PLOT = ROOT / "docs" / "images" / "comparison.png"
@@ -35,104 +35,6 @@ KINEMATICS = 8
 """Variables of that set."""
 
 
-class Peer(NamedTuple):
-    """A method of the paper: its name in the results, and the paper's figures by set."""
-
-    method: str
-    paper: Mapping[str, str]
-
-
-PEERS = {
-    "oSLRAU": Peer("oSLRAU", OSLRAU),
-    "oBMM (random)": Peer(
-        "moment matching, random",
-        {
-            "abalone": "-1.82 ± 0.19",
-            "kinematics": "-11.19 ± 0.03",
-            "ca": "-2.47 ± 0.56",
-            "sensorless": "1.58 ± 1.28",
-        },
-    ),
-    "oEM (random)": Peer(
-        "online EM, random",
-        {
-            "abalone": "-11.36 ± 0.19",
-            "kinematics": "-11.35 ± 0.03",
-            "ca": "-31.34 ± 1.07",
-            "sensorless": "-3.40 ± 6.06",
-        },
-    ),
-    "oBMM (GMM)": Peer(
-        "moment matching, mixture",
-        {
-            "flow_size": "4.80 ± 0.67",
-            "quake": "-3.84 ± 0.16",
-            "banknote": "-4.81 ± 0.13",
-            "abalone": "-1.21 ± 0.36",
-            "kinematics": "-11.24 ± 0.04",
-            "ca": "-1.78 ± 0.59",
-        },
-    ),
-    "oEM (GMM)": Peer(
-        "online EM, mixture",
-        {
-            "flow_size": "-0.49 ± 3.29",
-            "quake": "-5.50 ± 0.41",
-            "banknote": "-4.81 ± 0.13",
-            "abalone": "-3.53 ± 1.68",
-            "kinematics": "-11.35 ± 0.03",
-            "ca": "-21.39 ± 1.58",
-        },
-    ),
-    "SRBM": Peer(
-        "Boltzmann machines",
-        {
-            "flow_size": "-0.79 ± 0.004",
-            "quake": "-2.38 ± 0.01",
-            "banknote": "-2.76 ± 0.001",
-            "abalone": "-2.28 ± 0.001",
-            "kinematics": "-5.55 ± 0.02",
-            "ca": "-4.95 ± 0.003",
-            "sensorless": "-26.91 ± 0.03",
-        },
-    ),
-    "GenMMN": Peer(
-        "moment matching network",
-        {
-            "flow_size": "0.40 ± 0.007",
-            "quake": "-3.83 ± 0.21",
-            "banknote": "-1.70 ± 0.03",
-            "abalone": "-3.29 ± 0.10",
-            "kinematics": "-11.36 ± 0.02",
-            "ca": "-5.41 ± 0.14",
-            "sensorless": "-29.41 ± 1.16",
-        },
-    ),
-}
-
-
-class Large(NamedTuple):
-    """A large set in the paper: log-likelihoods, seconds and nodes, and those of its early stop."""
-
-    random: str
-    oslrau: str
-    online_flow: str
-    offline_flow: str
-    seconds: str
-    nodes: str
-    early_seconds: str
-    early_nodes: str
-
-
-LARGE = {
-    "Voxforge": Large("-33.9", "-29.6", "-169.0", "-168.2", "-", "-", "-", "-"),
-    "Power": Large("-2.83", "-2.46", "-18.70", "-17.85", "183", "23,360", "70", "1,154"),
-    "Network": Large("-5.34", "-4.27", "-10.80", "-7.89", "14", "7,214", "4", "249"),
-    "GasSen": Large("-114", "-102", "-748", "-443", "351", "5,057", "188", "564"),
-    "MSD": Large("-538.8", "-531.4", "-362.4", "-257.1", "44", "672", "26", "238"),
-    "GasSenH": Large("-21.5", "-15.6", "-44.5", "44.2", "12", "920", "9", "131"),
-}
-
 Figures = Mapping[tuple[str, str], Mapping[str, Any]]
 """What ``baselines`` found, by data set and method."""
 
@@ -145,10 +47,6 @@ def run(out: Path) -> None:
     honest = {key: figure["honest"]["mean"] for key, figure in folds(out).items()}
     plot_comparison(PLOT, honest, {method: peer.paper for method, peer in by_method().items()})
     click.echo(f"{PAGE.relative_to(ROOT)} and {PLOT.relative_to(ROOT)} are written.")
-
-
-def by_method() -> dict[str, Peer]:
-    return {peer.method: peer for peer in PEERS.values()}
 
 
 def page(results: Path) -> str:

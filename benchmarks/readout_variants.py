@@ -143,7 +143,7 @@ class Plain:
         return cast(ScoredBlock, found)
 
     def measure(self, rows: Array) -> Array:
-        density = self.learner.evaluate(rows).measures[:, 0]
+        density = self.learner.evaluate(rows).log_density
         return np.column_stack([density, -self.near.distance(rows), self.mass.log_mass(rows)])
 
     def learn(self, rows: Array, measures: Array, p_value: Array) -> None:

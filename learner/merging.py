@@ -81,10 +81,7 @@ def merge_scorers(scorers: Sequence[StreamScorer]) -> bytes:
     model = merge_models(models)
     arrays["learner"] = np.frombuffer(model.to_bytes(), np.uint8)
     merged = StreamScorer.from_bytes(pack("StreamScorer", values, arrays), type(model))
-    like = scorers[largest]
-    merged.incidents, merged.silences = like.incidents, like.silences
-    merged.entity_events, merged.rates = like.entity_events, like.rates
-    merged.rates_by = like.rates_by
+    merged.change_as(scorers[largest])
     return merged.to_bytes()
 
 

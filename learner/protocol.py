@@ -38,11 +38,7 @@ class InUnits(NamedTuple):
 
 
 class Measured(Protocol):
-    """The result of ``evaluate``: ``measures`` (m, k), and what learning of the rows can reuse."""
-
-    @property
-    def measures(self) -> FloatArray:
-        """Measures of each row."""
+    """What ``evaluate`` finds of rows."""
 
     @property
     def log_density(self) -> FloatArray:

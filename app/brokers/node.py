@@ -80,9 +80,9 @@ class Node:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
 
-    def last_lines(self, count: int = 12) -> str:
+    def last_lines(self) -> str:
         """Return the last lines of the output, for an error message."""
-        return "\n".join(deque(self.output().splitlines(), maxlen=count))
+        return "\n".join(deque(self.output().splitlines(), maxlen=12))
 
 
 def _format(log_dir: Path, cluster_id: str, number: int) -> None:

@@ -54,9 +54,9 @@ class WorkerProcess:
         except urllib.error.HTTPError as error:
             return error  # an answer too, with its status
 
-    def last_lines(self, count: int = 15) -> str:
+    def last_lines(self) -> str:
         """Return the end of the log."""
-        lines = self._log.read_text(errors="replace").splitlines()[-count:]
+        lines = self._log.read_text(errors="replace").splitlines()[-15:]
         return "\n".join(map(readable, lines))
 
     def stop(self) -> None:

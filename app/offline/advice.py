@@ -228,7 +228,10 @@ class Advisor:
 
     def _entity(self) -> None:
         """Try what may name entities; take what pays most."""
-        gains = {name: self._gain_of_entity(name) for name in self._candidates()}
+        gains = {
+            name: self._trials.gain_of_entity(self._with_kind(name, Kind.IGNORED), name)
+            for name in self._candidates()
+        }
         if not gains:
             return
         told = ", ".join(f"{name} {gain} nats a record" for name, gain in gains.items())
@@ -248,10 +251,6 @@ class Advisor:
         keys = {record.key for record in self._records}
         is_key = None not in keys and 1 < len(keys) <= len(self._records) / MANY
         return [KEY] * is_key + [column.name for column in fields[:MOST_TRIED]]
-
-    def _gain_of_entity(self, name: str) -> Gain:
-        """Return what it brings to know the entity."""
-        return self._trials.gain_of_entity(self._with_kind(name, Kind.IGNORED), name)
 
     def _is_better_category(self, name: str, gain: Gain) -> bool:
         """Tell whether a field says clearly more of the others as a category."""

@@ -121,8 +121,5 @@ def restored_scorer(snapshot: Snapshot, data: bytes | Extent, settings: Settings
         )
     if scorer.parameters != new.parameters:
         raise StateError(f"state: expected a scorer with {new.parameters}, got {scorer.parameters}")
-    scorer.learning, scorer.alarm_rate = settings.learning, settings.alarm_rate
-    scorer.incidents, scorer.silences = new.incidents, settings.silences
-    scorer.entity_events, scorer.forecasting = new.entity_events, new.forecasting
-    scorer.rates, scorer.rates_by = new.rates, new.rates_by
+    scorer.change_as(new)
     return scorer

@@ -189,35 +189,31 @@ def installed_version() -> str:
 
 def scoring_settings(settings: Settings) -> dict[str, Any]:
     """Return the settings that p-values depend on: a state is valid for one set of them."""
-    features = settings.features
-    values: dict[str, Any] = {
+    features, history, model = settings.features, settings.history, settings.initial_model
+    is_relevant = bool(settings.directions or settings.least)
+    values = {
         "features": features if isinstance(features, str) else list(features),
         "batch_size": settings.batch_size,
         "transforms": dict(settings.transforms),
+        "format": settings.format,
+        "wrong_type": settings.wrong_type,
+        "kinds": dict(settings.kinds),
+        "directions": dict(settings.directions),
+        "least": dict(settings.least),
+        "alarm_rate": settings.alarm_rate if is_relevant else None,
+        "entity": settings.entity,
+        "max_entities": None if settings.entity is None else settings.max_entities,
+        "time": settings.time,
+        "history": None if history is None else list(history),
+        "initial_model": None if model is None else digest(model),
+        "seasons": settings.seasons,
+        "adapt_after": settings.adapt_after,
     }
-    if settings.format != _FIRST_VALUES["format"]:
-        values["format"] = settings.format
-    if settings.wrong_type != _FIRST_VALUES["wrong_type"]:
-        values["wrong_type"] = settings.wrong_type
-    if settings.kinds:
-        values["kinds"] = dict(settings.kinds)
-    for name in ("directions", "least"):
-        if table := dict(getattr(settings, name)):
-            values |= {name: table, "alarm_rate": settings.alarm_rate}
-    if settings.entity is not None:
-        values |= {"entity": settings.entity, "max_entities": settings.max_entities}
-    if settings.time is not None:
-        values["time"] = settings.time
-    if settings.history is not None:
-        values["history"] = list(settings.history)
-    if settings.initial_model is not None:
-        values["initial_model"] = digest(settings.initial_model)
-    if settings.seasons is not None:
-        values["seasons"] = settings.seasons
-    if settings.adapt_after != _FIRST_VALUES["adapt_after"]:
-        values["adapt_after"] = settings.adapt_after
     parameters = settings.learner.parameters
-    return values | {f"learner.{name}": value for name, value in parameters.items()}
+    return {
+        **{name: value for name, value in values.items() if value != _FIRST_VALUES.get(name)},
+        **{f"learner.{name}": value for name, value in parameters.items()},
+    }
 
 
 def settings_digest(settings: Settings) -> str:

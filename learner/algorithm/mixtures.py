@@ -15,7 +15,12 @@ from scipy.special import softmax
 from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.density.atoms import atoms_and_quantiles
 from faust_oslrau.learner.density.gaussian_kernels import LEAST_VARIANCE
-from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
+from faust_oslrau.learner.density.gaussian_mixture import (
+    FARTHEST,
+    SWEEPS,
+    GaussianMixture,
+    n_components,
+)
 from faust_oslrau.learner.network.editing import add_edge, new_node, take_statistics
 from faust_oslrau.learner.network.layout import (
     LEAF,
@@ -37,16 +42,13 @@ FIRST_RECORDS = 480
 """Records that the mixtures begin with: five mini-batches of a stream, of which a few are held
 back. With 240 they know less, and with 990 they come late."""
 
-SWEEPS = 8
-"""Steps of expectation-maximisation at the beginning. More of them overfit."""
-
 BUDGET_SHARE, MOST_NODES = 3, 640
 """One part in this many of the node budget is for mixtures, and the most nodes that they take."""
 
 MOST_GAUSSIANS, GAUSSIAN_PARAMETERS = 24, 24_000
 
 RECORDS_PER_PRODUCT = 14
-"""Of the first records; a Gaussian has 8 more than there are variables."""
+"""Of the first records."""
 
 LEAVES = 40.0
 """Leaves of a variable in a product, times the root of the number of variables."""
@@ -55,9 +57,6 @@ FEWEST_LEAVES = 4
 
 SHRINKAGE = 1.0
 """Records' worth by which a covariance is drawn to the pooled one."""
-
-FARTHEST = 30.0
-"""Deviations at which the first records are cut off for Gaussians."""
 
 
 class Sizes(NamedTuple):
@@ -122,7 +121,7 @@ def add_mixtures(network: Network, Z: FloatArray, sizes: Sizes, variance_floor: 
     network.reserve(n_nodes, n_nodes, 0, n_stats + sizes.products * moments_length(d))
     weight, mixtures = total_weight(network.pools, network.root), []
     if sizes.gaussians > 0:
-        n = min(sizes.gaussians, max(Z.shape[1] // (d + 8), 1))
+        n = n_components(Z.shape[1], d, sizes.gaussians)
         mixtures.append(add_gaussians(network, fit_gaussians(Z, n, rng), variance_floor))
         add_edge(network.pools, network.root, mixtures[-1], weight)
     if sizes.products > 0:
@@ -136,12 +135,7 @@ def add_mixtures(network: Network, Z: FloatArray, sizes: Sizes, variance_floor: 
 def fit_gaussians(Z: FloatArray, n: int, rng: np.random.Generator) -> GaussianMixture:
     """Fit ``n`` Gaussians to the columns of ``Z``."""
     Z = np.clip(Z, -FARTHEST, FARTHEST)
-    mixture = GaussianMixture.of_seeds(Z, n, rng)
-    mixture.shrinkage = SHRINKAGE
-    mixture.update()
-    for _ in range(SWEEPS):
-        mixture.learn(Z, mixture.log_density(Z)[1], 0.0)
-    return mixture
+    return GaussianMixture.of_seeds(Z, n, rng, SHRINKAGE).fit(Z)
 
 
 def add_gaussians(network: Network, mixture: GaussianMixture, variance_floor: float) -> int:

@@ -27,6 +27,9 @@ from faust_oslrau.learner.vector.math import log_positive
 
 LOG_2PI = math.log(2.0 * math.pi)
 
+TYPICAL = 0.6745
+"""Median distance of a standard Gaussian from its mean."""
+
 LEAST_VARIANCE = 2e-5
 """Of a variable, in standardised units: what a value that comes again and again is taken to be."""
 

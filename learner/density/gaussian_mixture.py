@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Self
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
-from faust_oslrau.learner.state_schema import POSITIVE, Entry, expect, read
+from faust_oslrau.learner.state_schema import Entry, expect, read
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
@@ -26,13 +27,22 @@ LEAST_COUNT = 1e-6
 SHRINKAGE = 4.0
 """Records' worth, unless a mixture has its own."""
 
-_STATISTICS = {
+ROWS_BESIDE_FIELDS = 8
+"""A component needs as many records as there are fields, and so many more."""
+
+SWEEPS = 8
+"""Rounds of expectation-maximisation at the beginning. With four, groups of anomalies rank lower;
+more of them overfit."""
+
+FARTHEST = 30.0
+"""Usual deviations at which values are cut off for the Gaussians of a density."""
+
+_SCHEMA = {
     "count": Entry(("K",), 0.0),
     "mean": Entry(("K", "d")),
     "sums": Entry(("K", "d")),
     "squares": Entry(("K", "w")),
 }
-_SHRINKAGE = {"shrinkage": Entry((1,), POSITIVE)}
 
 
 class GaussianMixture:
@@ -51,8 +61,8 @@ class GaussianMixture:
         Records' worth by which covariances are drawn to the pooled one.
     """
 
-    def __init__(self, n_components: int, d: int) -> None:
-        self.shrinkage = SHRINKAGE
+    def __init__(self, n_components: int, d: int, shrinkage: float = SHRINKAGE) -> None:
+        self.shrinkage = shrinkage
         self.count, self.sums = np.zeros(n_components), np.zeros((n_components, d))
         self.squares = np.zeros((n_components, d, d))
         identity = np.tile(np.eye(d), (n_components, 1, 1))
@@ -61,10 +71,14 @@ class GaussianMixture:
 
     @classmethod
     def of_seeds(
-        cls, Z: FloatArray, n_components: int, rng: np.random.Generator
-    ) -> GaussianMixture:
+        cls,
+        Z: FloatArray,
+        n_components: int,
+        rng: np.random.Generator,
+        shrinkage: float = SHRINKAGE,
+    ) -> Self:
         """Begin with clusters around columns of ``Z`` (d, m), by the seeding of k-means++."""
-        mixture = cls(n_components, len(Z))
+        mixture = cls(n_components, len(Z), shrinkage)
         X = np.where(np.isnan(Z), means(Z)[:, None], Z)
         shares = np.zeros((X.shape[1], n_components))
         shares[np.arange(len(shares)), _far_apart(X.T, n_components, rng)[1]] = 1.0
@@ -73,11 +87,11 @@ class GaussianMixture:
 
     @classmethod
     def of_wide_components(
-        cls, Z: FloatArray, n_components: int, rng: np.random.Generator
-    ) -> GaussianMixture:
+        cls, Z: FloatArray, n_components: int, rng: np.random.Generator, shrinkage: float
+    ) -> Self:
         """Begin with wide Gaussians at such columns of standardised ``Z`` (d, m), not learned."""
         d, K = len(Z), n_components
-        mixture, X = cls(K, d), np.where(np.isnan(Z), means(Z)[:, None], Z).T
+        mixture, X = cls(K, d, shrinkage), np.where(np.isnan(Z), means(Z)[:, None], Z).T
         wide = np.tile(np.eye(d) / np.sqrt(K), (K, 1, 1))
         mixture.gaussians = Gaussians(X[_far_apart(X, K, rng)[0]], wide)
         return mixture
@@ -88,6 +102,12 @@ class GaussianMixture:
         result, shares = np.empty(Z.shape[1]), np.empty((Z.shape[1], len(self.weight)))
         mix(distance, norm, np.log(self.weight), result, shares)
         return result, shares
+
+    def fit(self, Z: FloatArray) -> Self:
+        """Learn the columns of ``Z`` (d, m) from the start; return the mixture itself."""
+        for _ in range(SWEEPS):
+            self.learn(Z, self.log_density(Z)[1], 0.0)
+        return self
 
     def learn(self, Z: FloatArray, shares: FloatArray, kept: FloatArray | float) -> None:
         """Add the statistics of the columns of ``Z`` (d, m) by the ``shares`` (m, K) of each.
@@ -125,41 +145,28 @@ class GaussianMixture:
         mixture.update()
         return mixture
 
-    def statistics(self, prefix: str) -> Arrays:
-        """Return the arrays that ``of_statistics`` needs; their names begin with ``prefix``."""
-        i, j = np.tril_indices(self.sums.shape[1])
-        arrays = self.count, self.gaussians.mean, self.sums, self.squares[:, i, j]
-        return {prefix + name: array for name, array in zip(_STATISTICS, arrays, strict=True)}
-
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``of_state`` needs; their names begin with ``prefix``."""
-        return self.statistics(prefix) | {f"{prefix}shrinkage": np.array([self.shrinkage])}
+        i, j = np.tril_indices(self.sums.shape[1])
+        arrays = self.count, self.gaussians.mean, self.sums, self.squares[:, i, j]
+        return {prefix + name: array for name, array in zip(_SCHEMA, arrays, strict=True)}
 
     @classmethod
     def of_state(
-        cls, arrays: Arrays, prefix: str, d: int, **sizes: Container[int]
-    ) -> GaussianMixture:
-        """Return the mixture of a state of ``d`` variables; ``K`` may be one of some ``sizes``.
-
-        StateError if the arrays cannot be those of a mixture.
-        """
-        (shrinkage,) = read(arrays, _SHRINKAGE, prefix)
-        return cls.of_statistics(arrays, prefix, d, shrinkage, **sizes)
-
-    @classmethod
-    def of_statistics(
         cls,
         arrays: Arrays,
         prefix: str,
         d: int,
         shrinkage: float = SHRINKAGE,
         **sizes: Container[int],
-    ) -> GaussianMixture:
-        """Return a mixture of ``d`` variables, as ``of_state`` does."""
+    ) -> Self:
+        """Return the mixture of a state of ``d`` variables; ``K`` may be one of some ``sizes``.
+
+        StateError if the arrays cannot be those of a mixture.
+        """
         sizes |= {"d": (d,), "w": (d * (d + 1) // 2,)}
-        count, mean, sums, squares = read(arrays, _STATISTICS, prefix, **sizes)
-        mixture, (i, j) = cls(len(count), d), np.tril_indices(d)
-        mixture.shrinkage = shrinkage
+        count, mean, sums, squares = read(arrays, _SCHEMA, prefix, **sizes)
+        mixture, (i, j) = cls(len(count), d, shrinkage), np.tril_indices(d)
         if len(count) == 0:
             return mixture
         expect(0.0 < count.sum() < np.inf, f"{prefix}count of records")
@@ -171,6 +178,11 @@ class GaussianMixture:
         is_sound = all(np.isfinite(array).all() for array in parameters)
         expect(is_sound, f"{prefix}squares of Gaussians")
         return mixture
+
+
+def n_components(m: int, d: int, most: int) -> int:
+    """Return how many components ``m`` records of ``d`` fields are enough for: 1 to ``most``."""
+    return max(1, min(most, m // (d + ROWS_BESIDE_FIELDS)))
 
 
 def means(Z: FloatArray) -> FloatArray:

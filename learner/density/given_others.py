@@ -21,6 +21,7 @@ from .gaussian_kernels import LOG_2PI
 from .missing_kernels import (
     add_direction,
     conditional_covariance,
+    lack_the_same,
     missing_directions,
     solve_missing,
 )
@@ -148,10 +149,11 @@ def given_others(
 ) -> None:
     """Fill column ``i`` of ``said`` with what the others say of each of the ``variables`` (k,).
 
-    In column ``r`` of ``Z``. ``is_known`` if the Gaussian is that of the call before.
+    In column ``r`` of ``Z``. ``is_known`` if the call before was for the column before it and the
+    same Gaussian.
     """
     k = len(variables)
-    if not (is_known and lacks_the_same(Z, variables, r, known)):
+    if not (is_known and lack_the_same(Z, variables, r - 1, r)):
         prepare(Z, variables, r, W, known)
     n, m = 0, 0
     for a in range(k):
@@ -204,15 +206,6 @@ def product(one: Array, other: Array) -> float:
     for c in range(len(one)):
         total = fma(one[c], other[c], total)
     return total
-
-
-@kernel
-def lacks_the_same(Z: Array, variables: Array, r: int, known: Array) -> bool:
-    """Whether a column of ``Z`` lacks of the variables (k,) what is known to be missing."""
-    same = True
-    for a in range(len(variables)):
-        same &= (Z[variables[a], r] != Z[variables[a], r]) == (known[IS_MISSING, a] > 0.0)
-    return same
 
 
 @kernel

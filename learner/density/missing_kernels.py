@@ -28,7 +28,7 @@ from faust_oslrau.learner.vector.math import log_positive
 
 from .gaussian_kernels import LOG_2PI, whiten
 
-SQUARED, DISTANCE, NORM = -3, -2, -1
+SQUARED, OBSERVED_DISTANCE, OBSERVED_NORM = -3, -2, -1
 """The last rows of ``lanes`` (> 3 d + 2, WIDTH): the squared length of y across missing directions,
 and what `observed_distances` finds. The first ones are, for k variables, distances from the mean, y
 and y across missing directions, k each. It is one array as kernels count references to each."""
@@ -84,8 +84,8 @@ def incomplete_distances(
                 block, variables, 0, n, mean[k], whitening[k], log_norm[k], which, lanes, directions
             )
             for i in range(n):
-                distance[k, start + i] = lanes[DISTANCE, i]
-                norm[k, start + i] = lanes[NORM, i]
+                distance[k, start + i] = lanes[OBSERVED_DISTANCE, i]
+                norm[k, start + i] = lanes[OBSERVED_NORM, i]
 
 
 @kernel
@@ -119,7 +119,7 @@ def observed_distances(
         store(lanes, len(lanes) + SQUARED, 0, squared if n_missing < k else spread(0.0))
         for j in range(i, n):
             if which[j] == i:
-                lanes[DISTANCE, j], lanes[NORM, j] = lanes[SQUARED, j], norm
+                lanes[OBSERVED_DISTANCE, j], lanes[OBSERVED_NORM, j] = lanes[SQUARED, j], norm
 
 
 @kernel

@@ -35,13 +35,12 @@ class Mixed(NamedTuple):
 
     Attributes
     ----------
-    measures, log_density
-        As those of the network.
+    log_density
+        Log-density of each row (m,) in nats.
     log_mass
         Logarithm (m,) of the mass of Student's t of the entity that lies further out than the row.
     """
 
-    measures: FloatArray
     log_density: FloatArray
     log_mass: FloatArray
 
@@ -78,8 +77,7 @@ class Habits(Stored):
         """Return the density of the next rows (m, d), and add these to their entities.
 
         Of the entities ``slots`` (m,), nothing is known where they are ``fresh`` (m,). ``network``
-        has the measures of these rows by the network. Takes the place of its log-densities; there
-        is ``room`` for so many entities.
+        has the log-densities of these rows by the network; there is ``room`` for so many entities.
         """
         if self._shared is None or self._kinds.mixture is None:
             return network
@@ -95,11 +93,9 @@ class Habits(Stored):
         self._predicted = predicted
         K = log_kinds.shape[1]
         self._shares = np.concatenate([self._shares.reshape(-1, K), predicted.shares])
-        measures, others = network.measures.copy(), predicted.log_others
-        measures[:, 0] = np.logaddexp(predicted.log_share + measures[:, 0], others)
-        log_density = np.logaddexp(predicted.log_share + network.log_density, others)
+        of_network = predicted.log_share + network.log_density
         further_out = log_mass(predicted.distance[None], np.ones(1), rows)
-        return Mixed(measures, log_density, further_out)
+        return Mixed(np.logaddexp(of_network, predicted.log_others), further_out)
 
     def ahead(self, slots: IntArray) -> Habits:
         """Return habits in which each of some entities (m,) has a slot of its own, in their order.

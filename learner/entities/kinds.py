@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
+from faust_oslrau.learner.density.gaussian_mixture import FARTHEST, GaussianMixture, n_components
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state_schema import Entry, counts, read
 
@@ -15,17 +15,8 @@ MOST = 12
 STARTS = (240, 496, 1008)
 """Records after which the kinds are found anew, in all records so far."""
 
-ROUNDS = 8
-"""Rounds of expectation-maximisation after a start."""
-
-RECORDS_BESIDE_FIELDS = 8
-"""A kind needs as many records as there are fields, and so many more."""
-
 MEMORY = 20_000.0
 """Records that the kinds remember."""
-
-FARTHEST = 30.0
-"""Usual deviations by which a field may be off at the most in what kinds are made of."""
 
 _ROUNDING = 1e-6
 
@@ -64,12 +55,8 @@ class Kinds:
         return False
 
     def _start(self) -> None:
-        n, d = self._first.shape
-        Z, k = np.ascontiguousarray(self._first.T), n // (d + RECORDS_BESIDE_FIELDS)
-        rng = np.random.default_rng(0)
-        self.mixture = GaussianMixture.of_seeds(Z, max(1, min(MOST, k)), rng)
-        for _ in range(ROUNDS):
-            self.mixture.learn(Z, self.mixture.log_density(Z)[1], 0.0)
+        Z, k = np.ascontiguousarray(self._first.T), n_components(*self._first.shape, MOST)
+        self.mixture = GaussianMixture.of_seeds(Z, k, np.random.default_rng(0)).fit(Z)
         if self.n >= STARTS[-1]:
             self._first = np.empty((0, 0))
 
@@ -78,7 +65,7 @@ class Kinds:
         mixture = self.mixture or GaussianMixture(0, self._first.shape[1])
         return {
             "kinds_first": self._first,
-            **mixture.statistics("kinds_"),
+            **mixture.state("kinds_"),
             "kinds_records": np.array([self.n]),
         }
 
@@ -93,7 +80,7 @@ class Kinds:
             d=d if waiting else (0, d),
         )
         if self.n >= STARTS[0]:
-            self.mixture = GaussianMixture.of_statistics(arrays, "kinds_", d, K=range(1, MOST + 1))
+            self.mixture = GaussianMixture.of_state(arrays, "kinds_", d, K=range(1, MOST + 1))
             mixture = self.mixture
             statistics = mixture.count, mixture.sums, mixture.squares
             if (

@@ -64,7 +64,7 @@ class Entities(Stored):
     prefix = "entity_"
 
     def __init__(self, limit: int, former_limit: int = 0) -> None:
-        self.watch: Watch | None = None
+        self.watch = Watch(())
         self.roster = Roster(limit)
         self.former = FormerEntities(former_limit)
         self._levels = np.empty((0, 0))
@@ -97,7 +97,7 @@ class Entities(Stored):
         else:
             self._slots, self._fresh = slots, fresh
             own = self._standardised(rows, self.roster.newcomers)
-        if self.watch is not None:
+        if self.watch.events:
             self.watch.take(slots, keys, self.roster.newcomers, self._back, self._records)
         return own
 
@@ -218,8 +218,11 @@ class Entities(Stored):
         """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
         self._slots, self._fresh = slots, fresh
 
-    def update(self, n: int, *, learning: bool) -> None:
-        """End a learning batch after ``n`` records: estimate what entities are like."""
+    def update(self, n: int, alarm_rate: float = 0.0, *, learning: bool) -> None:
+        """End a learning batch after ``n`` records: estimate what entities are like.
+
+        The watch finds an entity unusual up to a p-value of ``alarm_rate``.
+        """
         before, self._records = self._records, n
         self._habits.end_batch()
         self._scores.end_batch(learning=learning)
@@ -229,10 +232,10 @@ class Entities(Stored):
                 self._levels[some], self._statistics[some], self._population
             )
             self._population[MEMORY] = self._memories.best()
-            if self.watch is not None:
+            if self.watch.events:
                 profiles.compare(self.watch, self.known, some)
-        if self.watch is not None and self.watch.is_due(before, n):
-            profiles.judge(self.watch, self.known)
+        if self.watch.is_due(before, n):
+            profiles.judge(self.watch, self.known, alarm_rate)
 
     @property
     def known(self) -> profiles.Known:
@@ -249,7 +252,7 @@ class Entities(Stored):
         slot = self.roster.find(key)
         if slot is None or slot >= len(self._levels):
             return None
-        return profiles.profile(self.watch or Watch((), 0.0), self.known, slot)
+        return profiles.profile(self.watch, self.known, slot)
 
     def undo_blame(self, blame: Blame, units: FloatArray) -> Blame:
         """Return the blame of rows in own units in the units that they had before.
@@ -299,7 +302,7 @@ class Entities(Stored):
             **self._scores.state(k),
             **self._habits.state(k),
             **self.former.state(),
-            **({} if self.watch is None else self.watch.state(k)),
+            **(self.watch.state(k) if self.watch.events else {}),
         }
 
     def restore(self, arrays: Arrays, d: int | None, pending: int, scored: int) -> None:
@@ -324,5 +327,5 @@ class Entities(Stored):
         self._scores.restore(arrays, held)
         self._habits.restore(arrays, width, held, scored)
         self.former.restore(arrays, width)
-        if self.watch is not None:
+        if self.watch.events:
             self.watch.restore(arrays, width, len(self.roster))

@@ -52,11 +52,11 @@ def compare(watch: Watch, known: Known, slots: Slots) -> None:
     watch.compare(_deviations(known, _with_records(known, slots)[-MOST_COMPARED:]))
 
 
-def judge(watch: Watch, known: Known) -> None:
-    """Tell which of the latest entities became unusual as a whole, or usual again."""
+def judge(watch: Watch, known: Known, largest: float) -> None:
+    """Tell which of the latest entities became unusual, up to the ``largest`` p-value, or usual."""
     slots = _with_records(known, np.array(list(watch.latest), np.int64))
     found = _deviations(known, slots)
-    for at in watch.judge(slots, found):
+    for at in watch.judge(slots, found, largest):
         watch.tell(int(slots[at]), found[at], *levels_and_deviations(known, int(slots[at])))
 
 

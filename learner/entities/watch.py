@@ -75,14 +75,10 @@ class Watch(Stored):
     Parameters
     ----------
     events
-        Some of `EVENTS`.
-    largest
-        P-value up to which an entity is unusual.
+        Some of `EVENTS`; with none of them nothing is watched.
 
     Attributes
     ----------
-    events, largest
-        The parameters; another `largest` applies from the next comparison on.
     found
         Events since the last call of ``take``, in the order of the rows.
     """
@@ -94,10 +90,9 @@ class Watch(Stored):
     }
     prefix = "watch_"
 
-    def __init__(self, events: Sequence[str], largest: float) -> None:
+    def __init__(self, events: Sequence[str]) -> None:
         self.events = tuple(name for name in EVENTS if name in events)
         self.found: list[EntityEvent] = []
-        self.largest = largest
         self._unusual = np.zeros(0, np.bool_)
         self._latest: list[tuple[int, Key]] = []  # slots and names of the last rows
         self._usual = np.empty(0)
@@ -164,10 +159,13 @@ class Watch(Stored):
         distance = (_logarithm(np.abs(deviations) / self._usual) - centre) / spread
         return np.asarray(stdtr(EFFICIENCY * (n - 1.0), -distance))
 
-    def judge(self, slots: IntArray, deviations: FloatArray) -> list[int]:
-        """Return which of the entities (k,) became unusual or usual, and remember it."""
+    def judge(self, slots: IntArray, deviations: FloatArray, largest: float) -> list[int]:
+        """Return which of the entities (k,) became unusual or usual, and remember it.
+
+        They are unusual up to the ``largest`` p-value.
+        """
         p_value, before = self.p_value(deviations), self._unusual[slots]
-        now = p_value <= np.where(before, BACK * self.largest, self.largest)
+        now = p_value <= np.where(before, BACK * largest, largest)
         self._unusual[slots] = now
         return np.flatnonzero(now != before).tolist()
 

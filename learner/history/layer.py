@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
+from faust_oslrau.learner.density.gaussian_kernels import TYPICAL
 from faust_oslrau.learner.protocol import Comparable, RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.clock import DAY
@@ -17,9 +18,6 @@ from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, 
 from faust_oslrau.learner.stored import SLOTS, Stored, doubled
 
 from .running_means import MEAN, WEIGHT, read_spans, take_means
-
-TYPICAL = 0.6745
-"""Median distance of a standard Gaussian from its mean."""
 
 FARTHEST = 1e150
 """Distance that larger ones count as, so that their squares are numbers."""

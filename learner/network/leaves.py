@@ -10,8 +10,8 @@ import numpy as np
 
 from faust_oslrau.learner.density.gaussian_kernels import LOG_2PI, invert_factor, whiten
 from faust_oslrau.learner.density.missing_kernels import (
-    DISTANCE,
-    NORM,
+    OBSERVED_DISTANCE,
+    OBSERVED_NORM,
     find_patterns,
     observed_distances,
 )
@@ -98,8 +98,8 @@ def evaluate_multivariate(
             store(values, row, r, log_norm - 0.5 * whiten(W, lanes))
         else:
             observed_distances(Z, variables, r, n, mean, W, log_norm, which, lanes, directions)
-            distance = load(lanes, len(lanes) + DISTANCE, 0)
-            store(values, row, r, load(lanes, len(lanes) + NORM, 0) - 0.5 * distance)
+            distance = load(lanes, len(lanes) + OBSERVED_DISTANCE, 0)
+            store(values, row, r, load(lanes, len(lanes) + OBSERVED_NORM, 0) - 0.5 * distance)
 
 
 @kernel
@@ -135,7 +135,7 @@ def incomplete_of_row(
     observed_distances(
         block, variables, 0, 1, mean, W, nodes[i]["log_norm"], which, lanes, directions
     )
-    return float(lanes[NORM, 0] - 0.5 * lanes[DISTANCE, 0])
+    return float(lanes[OBSERVED_NORM, 0] - 0.5 * lanes[OBSERVED_DISTANCE, 0])
 
 
 @kernel

@@ -62,12 +62,12 @@ def _edges(network: Network, live: IntArray) -> list[tuple[int, float | None]]:
 
 
 class Evaluation(NamedTuple):
-    """Measures of rows, and what was computed for them that learning needs again.
+    """How usual rows are, and what was computed for them that learning needs again.
 
     Attributes
     ----------
-    measures
-        How usual each row is: its log-density (m, 1).
+    log_density
+        Log-density of each row (m,) in nats.
     rows, Z
         The rows (m, d), and the same in the network's own units (d, m).
     values
@@ -76,17 +76,12 @@ class Evaluation(NamedTuple):
         The model's network, and the number of records that the model had learned.
     """
 
-    measures: FloatArray
+    log_density: FloatArray
     rows: FloatArray
     Z: FloatArray
     values: FloatArray | None
     network: Network
     n_records: int
-
-    @property
-    def log_density(self) -> FloatArray:
-        """Log-density of each row (m,)."""
-        return self.measures[:, 0]
 
 
 class NetworkDensity(Drawn):
@@ -124,12 +119,11 @@ class NetworkDensity(Drawn):
         return network.log_density(Z) - jacobian
 
     def evaluate(self, X: ArrayLike) -> Evaluation:
-        """Measure how usual the rows of ``X`` (m, d) are; learning can reuse the evaluation."""
+        """Return log-densities of the rows of ``X`` (m, d); learning can reuse the evaluation."""
         network, rows = self._fitted(), self._check(X)
         Z, jacobian = self._scaling.apply(rows)
         log_density, values = network.evaluate(Z)
-        measures = (log_density - jacobian)[:, None]
-        return Evaluation(measures, rows, Z, values, network, self.n_records_)
+        return Evaluation(log_density - jacobian, rows, Z, values, network, self.n_records_)
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compare each field with the others: ``contributions`` and ``expected`` in one call.

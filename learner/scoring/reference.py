@@ -20,9 +20,10 @@ from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .calibration import Calibration, ranks, replace_ordered
+from .neighbours import GOLDEN
 
-FACTOR = np.uint64(0x9E3779B97F4A7C15)
-"""2**64 over the golden ratio, odd."""
+FACTOR = np.uint64(GOLDEN)
+"""Odd, so that products with it differ where numbers do."""
 
 SHIFT, LOWEST_BITS = np.uint64(32), np.uint64(11)
 

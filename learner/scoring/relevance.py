@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
 from faust_oslrau.learner.errors import InvalidParameterError
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.stored import Stored
 
 from .blame import Blame
 from .calibration import TAIL_SHARE
@@ -30,10 +31,13 @@ where alarms are, other fields may be the most unusual ones."""
 MEMORY = 1024
 """Such records that it is the share of."""
 
-_COUNTS = {"counts": Entry((4,), 0.0)}
+
+def highest(alarm_rate: float) -> float:
+    """Return the p-value up to which records are put in another order."""
+    return min(max(TAIL_SHARE, RATES * alarm_rate), 1.0)
 
 
-class Relevance:
+class Relevance(Stored):
     """Which deviations of which columns matter.
 
     The share of records that matter changes in ``end_batch`` alone, which the scorer calls at
@@ -45,8 +49,6 @@ class Relevance:
         By column, the side on which its values matter: ``high`` or ``low``; else both do.
     least
         By column, the distance from what is expected below which its values do not matter.
-    alarm_rate
-        Largest p-value of an anomaly.
 
     Raises
     ------
@@ -54,9 +56,10 @@ class Relevance:
         A direction is no side, or a distance is not positive and finite.
     """
 
-    def __init__(
-        self, directions: Mapping[int, str], least: Mapping[int, float], alarm_rate: float
-    ) -> None:
+    schema: ClassVar = {"_counts": Entry((4,), 0.0)}
+    prefix = "relevance_"
+
+    def __init__(self, directions: Mapping[int, str], least: Mapping[int, float]) -> None:
         for column, side in directions.items():
             if side not in SIDES:
                 raise InvalidParameterError(f"directions of column {column}: got {side!r}")
@@ -64,14 +67,17 @@ class Relevance:
             if not 0.0 < distance < math.inf:
                 raise InvalidParameterError(f"least of column {column}: got {distance!r}")
         self.directions, self.least = dict(directions), dict(least)
-        self._alarm_rate = alarm_rate
-        self.below = min(max(TAIL_SHARE, RATES * alarm_rate), 1.0)
         # Records with low p-values and how many of them matter: to the last boundary, and since it.
-        self._counts = np.zeros((2, 2))
+        self._counts = np.zeros(4)
 
-    def begun_anew(self, alarm_rate: float) -> Self:
-        """Return one that says the same of columns, and has seen no records."""
-        return type(self)(self.directions, self.least, alarm_rate)
+    @property
+    def is_on(self) -> bool:
+        """Whether any column has a deviation that does not matter."""
+        return bool(self.directions or self.least)
+
+    def begin_anew(self) -> None:
+        """Forget which records mattered."""
+        self._counts[:] = 0.0
 
     def matters(self, found: Blame) -> Mask:
         """Tell which records (k,) have a field to blame whose deviation matters.
@@ -86,27 +92,22 @@ class Relevance:
             counts[:, column] &= ~(np.abs(off[:, column]) < distance)
         return np.asarray(counts.any(axis=1), np.bool_)
 
-    def ordered(self, p_value: FloatArray, matters: Mask) -> FloatArray:
-        """Return p-values (k,) up to ``below`` after putting the records that matter first."""
-        low = p_value <= RATES * self._alarm_rate
-        self._counts[1] += np.count_nonzero(low), np.count_nonzero(low & matters)
-        n, those = self._counts[0]
+    def ordered(self, p_value: FloatArray, matters: Mask, alarm_rate: float) -> FloatArray:
+        """Return p-values (k,) up to `highest` after putting the records that matter first."""
+        low = p_value <= RATES * alarm_rate
+        self._counts[2:] += np.count_nonzero(low), np.count_nonzero(low & matters)
+        n, those = self._counts[:2]
         share = (those + 1.0) / (n + 1.0)
-        after = share * self.below + (1.0 - share) * p_value
-        usual = np.maximum(after, np.nextafter(self._alarm_rate, 1.0))
+        after = share * highest(alarm_rate) + (1.0 - share) * p_value
+        usual = np.maximum(after, np.nextafter(alarm_rate, 1.0))
         return np.asarray(np.where(matters, share * p_value, usual), np.float64)
 
     def end_batch(self) -> None:
         """Let the records since the last boundary count."""
-        before, new = self._counts
-        self._counts[0] = before * math.exp(-new[0] / MEMORY) + new
-        self._counts[1] = 0.0
+        before, new = self._counts.reshape(2, 2)
+        before[:] = before * math.exp(-new[0] / MEMORY) + new
+        new[:] = 0.0
 
-    def state(self) -> Arrays:
-        """Return all that ``restore`` needs, as arrays."""
-        return {"relevance_counts": self._counts.ravel()}
-
-    def restore(self, arrays: Arrays) -> None:
-        """Restore a state; StateError if it cannot be one."""
-        (counts,) = read(arrays, _COUNTS, "relevance_")
-        self._counts = counts.reshape(2, 2).copy()
+    def state(self, slots: int | None = None) -> Arrays:
+        """Return all that ``read_state`` needs, as arrays: none if it is off."""
+        return super().state(slots) if self.is_on else {}

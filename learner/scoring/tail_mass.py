@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.density.gaussian_mixture import LEAST_COUNT, GaussianMixture
-from faust_oslrau.learner.state_schema import Entry
+from faust_oslrau.learner.density.gaussian_mixture import LEAST_COUNT, GaussianMixture, n_components
+from faust_oslrau.learner.state_schema import POSITIVE, Entry
 from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
@@ -32,9 +32,6 @@ ENTRIES = MOST * 32**2
 WIDEST = 128
 """Most fields: the cost of a Gaussian grows with their square."""
 
-ROWS_BESIDE_FIELDS = 8
-"""A Gaussian needs as many rows as there are fields, and so many more."""
-
 LEAST_WEIGHT = 0.05
 """Share of the records from which on a Gaussian counts: a smaller cluster may be anomalies."""
 
@@ -45,9 +42,6 @@ it alone counts, so that a new regime is not as far out as the worst anomaly."""
 PRIOR_SHARE, PRIOR_ROWS = 0.1, 4.0
 """Rows that the pooled covariance stands for in each Gaussian's own: a share of all rows, and
 some. So a small tight group keeps wide tails."""
-
-SWEEPS = 8
-"""Rounds of expectation-maximisation after a start. With four, groups rank lower."""
 
 REFIT = 4096
 """One more round is tried whenever so many records have come: half of those that the kept rows
@@ -82,17 +76,24 @@ class TailMass(Stored):
     location, scale
         Units of the fields (d,): mean, and one over the standard deviation, 0 where nothing
         varied; those of the last start.
+    shrinkage
+        That of the mixture.
     mixture
         The Gaussians in these units; None before the first records.
     n
         Records so far.
     """
 
-    schema: ClassVar = {"location": Entry(("d",)), "scale": Entry(("d",), 0.0)}
+    schema: ClassVar = {
+        "location": Entry(("d",)),
+        "scale": Entry(("d",), 0.0),
+        "shrinkage": Entry((1,), POSITIVE),
+    }
     prefix = "mass_"
 
     def __init__(self) -> None:
         self.location, self.scale, self.n = np.empty(0), np.empty(0), 0
+        self.shrinkage = PRIOR_ROWS
         self.mixture: GaussianMixture | None = None
 
     @property
@@ -109,7 +110,7 @@ class TailMass(Stored):
         """Take up a state of ``n`` records; StateError where it cannot be one."""
         self.read_state(arrays)
         mixture = GaussianMixture.of_state(
-            arrays, self.prefix, len(self.location), K=range(MOST + 1)
+            arrays, self.prefix, len(self.location), self.shrinkage, K=range(MOST + 1)
         )
         self.n = n
         if len(mixture.count) > 0:
@@ -167,14 +168,11 @@ class TailMass(Stored):
         """Fit anew, from wide Gaussians at rows far from each other."""
         n, d = rows.shape
         self.location, self.scale = units(rows)
-        k = max(1, min(MOST, ENTRIES // d**2, n // (d + ROWS_BESIDE_FIELDS)))
+        self.shrinkage = PRIOR_SHARE * n + PRIOR_ROWS
+        k = n_components(n, d, min(MOST, ENTRIES // d**2))
         Z = self._standardised(rows, MOST_DEVIATIONS)
         rng = np.random.default_rng(4)  # of seeds 0 to 4, which find .35 to .48 of repeated spikes
-        mixture = GaussianMixture.of_wide_components(Z, k, rng)
-        mixture.shrinkage = PRIOR_SHARE * n + PRIOR_ROWS
-        for _ in range(SWEEPS):
-            mixture.learn(Z, mixture.log_density(Z)[1], 0.0)
-        self._take(mixture)
+        self._take(GaussianMixture.of_wide_components(Z, k, rng, self.shrinkage).fit(Z))
 
     def _follow(self, rows: FloatArray, before: GaussianMixture) -> bool:
         """Do one more round of expectation-maximisation, unless it tells no more than chance.

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
+from faust_oslrau.learner.density.gaussian_kernels import TYPICAL
 
 CHANCE = 1e-3
 """Probability at most that a shape predicts days so much better than none by chance, for it to
@@ -27,9 +28,6 @@ go on. Less is not worth learning anew."""
 
 FARTHEST = 4.0
 """Hours further from the median of their days than so many deviations count as less far."""
-
-TYPICAL = 0.6745
-"""Median distance of a standard Gaussian from its mean."""
 
 
 class Shape(NamedTuple):

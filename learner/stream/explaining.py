@@ -17,6 +17,7 @@ from faust_oslrau.learner.scoring.entity_events import (
     EntityProfile,
 )
 from faust_oslrau.learner.scoring.incidents import Rows, has_evidence
+from faust_oslrau.learner.scoring.relevance import highest
 from faust_oslrau.learner.scoring.wrong_fields import IsUsual, excess_alone
 
 from .state import Layered, Ranked, ScorerState
@@ -67,15 +68,15 @@ def relevant_p_value(
     little low would be some. ``given`` (m, d) are the rows in the fields' own units.
     """
     relevance = state.relevance
-    if relevance is None:
+    if not relevance.is_on:
         return p_value, p_value
-    which = np.flatnonzero(p_value <= relevance.below)
+    which = np.flatnonzero(p_value <= highest(state.alarm_rate))
     if len(which) == 0:
         return p_value, p_value
     stuck = np.zeros((len(which), layered.numbers.shape[1]))
     found = _blame(state, ranked, layered, which, stuck, given)
     matters, p_value = relevance.matters(found), p_value.copy()
-    p_value[which] = relevance.ordered(p_value[which], matters)
+    p_value[which] = relevance.ordered(p_value[which], matters, state.alarm_rate)
     as_evidence = p_value.copy()
     as_evidence[which[~matters]] = 1.0
     return p_value, as_evidence
@@ -109,7 +110,7 @@ def entity_events(state: ScorerState, start: int) -> list[EntityEvent]:
 
     The first of these rows is row ``start`` of the call.
     """
-    if state.entities is None or state.entities.watch is None:
+    if state.entities is None:
         return []
     return [
         event._replace(
@@ -176,7 +177,7 @@ def _blame(
     found = _blame_numbers(state, model, layered.learned[which], log_density, stuck, is_usual)
     if state.history is not None:
         found = state.history.undo_blame(found)
-    if state.seasons is not None and layered.seasonal is not None:
+    if layered.seasonal is not None:
         found = undo_blame(found, layered.seasonal.units[which])
     if state.entities is not None and layered.own is not None:
         found = state.entities.undo_blame(found, layered.own.units[which])

@@ -36,10 +36,7 @@ def checked(state: ScorerState, n_fields: int | None, X: ArrayLike) -> FloatArra
 def _named_columns(state: ScorerState) -> dict[str, list[int]]:
     """Return the columns that parameters name, by parameter."""
     relevance = state.relevance
-    return {
-        "directions": [] if relevance is None else list(relevance.directions),
-        "least": [] if relevance is None else list(relevance.least),
-    }
+    return {"directions": list(relevance.directions), "least": list(relevance.least)}
 
 
 def transformed(state: ScorerState, given: FloatArray) -> FloatArray:

@@ -80,7 +80,7 @@ def _end_batch(state: ScorerState, rows: FloatArray) -> None:
     if state.history is not None:
         state.history.update(rows, state.clock.now)
     if state.entities is not None:
-        state.entities.update(state.n_records, learning=state.learning)
+        state.entities.update(state.n_records, state.alarm_rate, learning=state.learning)
     state.begin_batch()
 
 

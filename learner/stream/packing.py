@@ -67,7 +67,7 @@ def _given(scorer: ScorerParameters) -> Values:
     found |= {name: [[*pair] for pair in found[name].items()] for name in _OF_COLUMNS}
     if state.history is not None:
         found["history"] = list(state.history.names)
-    if state.relevance is None:
+    if not state.relevance.is_on:
         found["directions"] = found["least"] = None
     if state.rates is not None:
         by = [] if state.rates.by is None else [state.rates.by]
@@ -209,8 +209,8 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if state.seasons is not None:
         n_pending = _n_pending(state) if state.has_units else 0
         state.seasons.restore(arrays, state.n_fields, n_pending)
-    if state.relevance is not None:
-        state.relevance.restore(arrays)
+    if state.relevance.is_on:
+        state.relevance.read_state(arrays)
     if state.silences is not None:
         held = 0 if state.entities is None else len(state.entities.roster)
         state.silences.restore(arrays, held)
@@ -226,9 +226,8 @@ def _check_measures(state: ScorerState) -> None:
     """Refuse a state whose units are not those of as many measures as a record has."""
     if state.n_columns is None or state.learner.n_records_ == 0 or state.ranking.n == 0:
         return
-    unknown = np.full((1, state.n_columns), np.nan)
-    k = state.learner.evaluate(unknown).measures.shape[1] + 1
-    k += int(state.has_nearness) + int(state.history is not None)
+    expect(len(state.learner.scale_) == state.n_columns, f"a learner of {state.n_columns} columns")
+    k = 2 + int(state.has_nearness) + int(state.history is not None)
     expect(state.ranking.level.shape == (k,), f"{k} measures of each record")
     as_many = all(piece.measures.shape[1] == k for piece in state.pending)
     expect(as_many, f"{k} measures of each pending record")

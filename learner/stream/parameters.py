@@ -15,6 +15,12 @@ from faust_oslrau.learner.silence.layer import Silences
 
 from .state import ScorerState
 
+CHANGEABLE = (
+    "learning", "alarm_rate", "incidents", "silences", "entity_events", "forecasting", "rates",
+    "rates_by",
+)  # fmt: skip
+"""Parameters that may change while a scorer works."""
+
 
 class ScorerParameters:
     """A scorer whose parameters are in its state; `StreamScorer` explains them.
@@ -23,6 +29,11 @@ class ScorerParameters:
     """
 
     _state: ScorerState
+
+    def change_as(self, other: ScorerParameters) -> None:
+        """Take the parameters that may change from another scorer."""
+        for name in CHANGEABLE:
+            setattr(self, name, getattr(other, name))
 
     @property
     def learner(self) -> OSLRAU:
@@ -66,8 +77,8 @@ class ScorerParameters:
             "history": None if state.history is None else state.history.names,
             "seasons": None if state.seasons is None else state.seasons.zone,
             "adapt_after": state.reference.adapt_after,
-            "directions": {} if state.relevance is None else state.relevance.directions,
-            "least": {} if state.relevance is None else state.relevance.least,
+            "directions": state.relevance.directions,
+            "least": state.relevance.least,
         }
 
     @property
@@ -144,8 +155,7 @@ class ScorerParameters:
     @property
     def entity_events(self) -> Sequence[str]:
         """What is told of entities; a new value applies from the next row on."""
-        watch = None if self._state.entities is None else self._state.entities.watch
-        return () if watch is None else watch.events
+        return () if self._state.entities is None else self._state.entities.watch.events
 
     @entity_events.setter
     def entity_events(self, events: Sequence[str]) -> None:
@@ -156,6 +166,5 @@ class ScorerParameters:
                 f"entity_events: expected some of {', '.join(EVENTS)} with max_entities, "
                 f"got {', '.join(sorted(events))}"
             )
-        if entities is None or set(events) == set(self.entity_events):
-            return
-        entities.watch = Watch(events, self.alarm_rate) if events else None
+        if entities is not None and set(events) != set(self.entity_events):
+            entities.watch = Watch(events)

@@ -35,7 +35,7 @@ def all_measures(
     log_probability: FloatArray,
     past: FloatArray | None,
 ) -> FloatArray:
-    """Return the learner's measures of rows that it is given, then nearness and tail mass (m, k).
+    """Return the log-density of rows as the learner has it, nearness and tail mass (m, k).
 
     With a history, the learner's log-density is that of a row and its running means together, which
     shows faults that last. The last measure is the log-density given the means, ``past`` (m,) less,
@@ -47,7 +47,7 @@ def all_measures(
     density and mass are those of a row and its categories together.
     """
     own_fields = state.own_fields(rows)
-    columns = list(evaluation.measures.T)
+    columns = [evaluation.log_density]
     if isinstance(evaluation, Mixed):
         columns.append(evaluation.log_mass)
     elif state.has_nearness:

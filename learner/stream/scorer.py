@@ -160,15 +160,13 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             Transforms(transforms or {}),
             Categories(n_categories) if n_categories else None,
             None if max_entities is None else Entities(max_entities, max_former_entities),
+            Relevance(directions or {}, least or {}),
             None if incidents is None else Incidents(incidents),
             None if history is None else History(history, centred=max_entities is not None),
             None if seasons is None else Seasons(seasons),
             Silences() if silences else None,
             forecasting=forecasting,
             reference=Reference(adapt_after),
-            relevance=Relevance(directions or {}, least or {}, alarm_rate)
-            if directions or least
-            else None,
         )
         self.entity_events = entity_events
         self.rates, self.rates_by = rates, rates_by

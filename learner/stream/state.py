@@ -119,7 +119,7 @@ class Layered(NamedTuple):
 class ScorerState:
     """The learner, the layers around it, and the rows to learn at the next boundary.
 
-    What is turned off is None: layers, incidents, silences, rates, relevance.
+    What is turned off is None: layers, incidents, silences, rates.
 
     Attributes
     ----------
@@ -144,6 +144,7 @@ class ScorerState:
     transforms: Transforms
     categories: Categories | None
     entities: Entities | None
+    relevance: Relevance
     incidents: Incidents | None = None
     history: History | None = None
     seasons: Seasons | None = None
@@ -155,7 +156,6 @@ class ScorerState:
     repeats: Repeats = field(default_factory=Repeats)
     ranking: Ranking = field(default_factory=Ranking)
     reference: Reference = field(default_factory=Reference)
-    relevance: Relevance | None = None
     clock: Clock = field(default_factory=Clock)
     drift: Drift = field(default_factory=Drift)
     ranges: Ranges = field(default_factory=Ranges)
@@ -176,10 +176,7 @@ class ScorerState:
         """Let other p-values alarm from the next row on; what the model learns stays the same."""
         require(0 < rate < 1, "alarm_rate", rate, "in (0, 1)")
         self.alarm_rate = rate
-        if self.relevance is not None:
-            self.relevance = self.relevance.begun_anew(rate)
-        if self.entities is not None and self.entities.watch is not None:
-            self.entities.watch.largest = rate
+        self.relevance.begin_anew()
 
     @property
     def has_model(self) -> bool:
@@ -326,7 +323,6 @@ class ScorerState:
     def begin_batch(self) -> None:
         """Forget the rows that were learned, and set the next boundary."""
         self.pending = []
-        if self.relevance is not None:
-            self.relevance.end_batch()
+        self.relevance.end_batch()
         self.next_batch = min(2 * self.next_batch, self.batch_size)
         self.until_boundary = self.next_batch

@@ -304,24 +304,15 @@ def _split(typing_context: Any, x: Any) -> Any:
     return types.UniTuple(_kind(x), 2)(_kind(x)), emit
 
 
-def _arithmetic(instruction: str) -> Any:
+def _operation(result: Any, instruction: str, *first: str) -> Any:
+    """Return an operation on two numbers, an instruction with ``first`` before them."""
+
     @intrinsic
     def operation(typing_context: Any, a: Any, b: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return getattr(builder, instruction)(*arguments)
+            return getattr(builder, instruction)(*first, *arguments)
 
-        return NUMBERS(NUMBERS, NUMBERS), emit
-
-    return operation
-
-
-def _comparison(sign: str) -> Any:
-    @intrinsic
-    def operation(typing_context: Any, a: Any, b: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.fcmp_ordered(sign, *arguments)
-
-        return TRUTHS(NUMBERS, NUMBERS), emit
+        return result(NUMBERS, NUMBERS), emit
 
     return operation
 
@@ -337,10 +328,10 @@ for _function, _instruction in (
     (operator.mul, "fmul"),
     (operator.truediv, "fdiv"),
 ):
-    overload(_function)(_of_lanes(_arithmetic(_instruction)))
+    overload(_function)(_of_lanes(_operation(NUMBERS, _instruction)))
 
 for _function, _sign in ((operator.gt, ">"), (operator.lt, "<"), (operator.eq, "==")):
-    overload(_function)(_of_lanes(_comparison(_sign)))
+    overload(_function)(_of_lanes(_operation(TRUTHS, "fcmp_ordered", _sign)))
 
 
 overload(aligned_stack, inline="always")(lambda: lambda: _aligned_stack())

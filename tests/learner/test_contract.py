@@ -88,7 +88,7 @@ QUERIES = {
     "impute": lambda model, *given: model.impute(*given),
     "expected": lambda model, *given: np.hstack(model.expected(*given)),
     "given_others": lambda model, *given: np.hstack(model.given_others(*given)),
-    "measures": lambda model, *given: model.evaluate(*given).measures,
+    "evaluate": lambda model, *given: model.evaluate(*given).log_density[:, None],
     "quantiles": lambda model, *given: np.hstack(
         [*model.conditional_quantiles(*given, [0.01, 0.5])[1]]
     ),

@@ -61,9 +61,8 @@ def mixed(rows, common):
     of_rows = Habits()
     of_rows._kinds.mixture = mixture_of(common.weight, common.mean, common.covariance)
     of_rows._shared = habit_kernels.Shared(*common[:3])
-    measures = Standard().score_samples(rows)[:, None]
     m = len(rows)
-    network = Mixed(measures, measures[:, 0], np.zeros(m))
+    network = Mixed(Standard().score_samples(rows), np.zeros(m))
     fresh = np.arange(m) == 0
     found = of_rows.mix(rows, np.zeros(m, np.int64), fresh, network, 1)
     return found, of_rows

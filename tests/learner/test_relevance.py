@@ -93,7 +93,7 @@ def test_a_category_matters_whatever_its_code():
     found = Blame.none(2)._replace(
         nats=np.array([[np.nan, 5.0]]), value=np.zeros((1, 2)), expected=np.full((1, 2), np.nan)
     )
-    assert Relevance({0: "high"}, {0: 1.0}, 0.01).matters(found).all()
+    assert Relevance({0: "high"}, {0: 1.0}).matters(found).all()
 
 
 @pytest.mark.parametrize("side", ["high", "low"])
