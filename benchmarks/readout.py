@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from faust_oslrau.learner import ScoredBlock
+from faust_oslrau.learner.scoring.calibration import Calibration
+from faust_oslrau.learner.scoring.reference import RECENT
 
 from . import labelled
 from .datasets import Array
+from .detectors import boundaries
 from .readout_variants import AS_IS, Scorer, Variant, variants
 from .report import markdown, prose, write_report
 from .systems import (
@@ -55,15 +58,15 @@ TEXT = f"""\
 Streams of the systems in `benchmarks/systems`, {{part}}, and labelled sets, {{sets}}. *Area* and
 *precision* (average precision) are those of 1 - p-value, on systems with lone faults in 0.5 % of
 {N:,} records, on those with {MISSING:.0%} of all values missing, and on labelled sets; *density* is
-minus the log-likelihood in its place. The columns with .01 and .001 are shares of p-values at most
-that, over nominal: of usual systems after {YOUNG:,} of {N_USUAL:,} records; of streams of {N:,}
-records that change for good at a random place; of exchangeable records with codes, counts, flags
-and rounded numbers. *Repeated* is the share of equal spikes, every 500 records, with a p-value at
-most 0.001; *after* that of the records of bursts that follow a stuck field. Faults in {N_FAULTS:,}
-records are *found* if an incident opens while they last, by kind; *false* incidents overlap none,
-for each fault that is found. In all rows but the first, a part is left out: the difference that it
-makes, with the paired standard error over streams; in **bold** beyond two of these. *Plain* is a
-readout of some 40 lines."""
+the log-likelihood in its place, ranked among its last {RECENT:,}. The columns with .01 and .001 are
+shares of p-values at most that, over nominal: of usual systems after {YOUNG:,} of {N_USUAL:,}
+records; of streams of {N:,} records that change for good at a random place; of exchangeable records
+with codes, counts, flags and rounded numbers. *Repeated* is the share of equal spikes, every 500
+records, with a p-value at most 0.001; *after* that of the records of bursts that follow a stuck
+field. Faults in {N_FAULTS:,} records are *found* if an incident opens while they last, by kind;
+*false* incidents overlap none, for each fault that is found. In all rows but the first, a part is
+left out: the difference that it makes, with the paired standard error over streams; in **bold**
+beyond two of these. *Plain* is a readout of some 40 lines."""
 
 
 class Stream(NamedTuple):
@@ -151,7 +154,8 @@ def ranking(name: str, label: NDArray[np.bool_]) -> Callable[[ScoredBlock], dict
         if not truth.any():
             return {}
         found = {}
-        for prefix, usual in (("", block.p_value), ("density ", block.log_likelihood)):
+        density = ranked(block.log_likelihood)
+        for prefix, usual in (("", block.p_value), ("density ", density)):
             if np.isnan(usual[FIRST:]).all():
                 continue
             unusual = -np.nan_to_num(usual, nan=np.nanmax(usual))[FIRST:]
@@ -160,6 +164,16 @@ def ranking(name: str, label: NDArray[np.bool_]) -> Callable[[ScoredBlock], dict
         return found
 
     return measure
+
+
+def ranked(log_likelihood: Array) -> Array:
+    """Return p-values (m,) of log-likelihoods alone: their ranks among the last before them."""
+    p_value = np.full(len(log_likelihood), np.nan)
+    for start, stop in boundaries(len(p_value)):
+        recent = log_likelihood[max(start - RECENT, 0) : start]
+        known = Calibration(np.sort(recent[~np.isnan(recent)]))
+        p_value[start:stop] = known.p_value(log_likelihood[start:stop])
+    return p_value
 
 
 def rates(name: str, after: int) -> Callable[[ScoredBlock], dict[str, float]]:
