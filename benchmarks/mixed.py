@@ -57,21 +57,25 @@ def mixed(family: Family, seed: int, n: int, anomalies: float = ANOMALIES) -> Mi
     kind = np.full(n, -1)
     chosen = rng.permutation(np.arange(n // 6, n))[: int(anomalies * n)]
     for i, record in enumerate(np.sort(chosen).tolist()):
-        kind[record] = i % len(KINDS)
-        _spoil(rng, numbers, categories, record, KINDS[kind[record]])
+        if _spoil(rng, numbers, categories, record, KINDS[i % len(KINDS)]):
+            kind[record] = i % len(KINDS)
     return Mixed(numbers, categories, kind)
 
 
 def _spoil(
     rng: np.random.Generator, numbers: FloatArray, categories: IntArray, at: int, kind: str
-) -> None:
-    """Turn a record into an anomaly, by what other records have."""
+) -> bool:
+    """Turn a record into an anomaly, by what other records have; tell whether that could be done.
+
+    Where all pairs of values are usual, none is rare.
+    """
     other = int(rng.integers(len(numbers)))
     f = int(rng.integers(categories.shape[1]))
     if kind == "rare value":
         categories[at, f] = 1000 + rng.integers(3)
     elif kind == "rare pair":
-        for _ in range(200):  # a value that comes with the others never, or hardly ever
+        for _ in range(200):  # a value that comes with one of the others never, or hardly ever
+            f = int(rng.integers(categories.shape[1]))
             value = categories[int(rng.integers(len(numbers))), f]
             others = np.delete(np.arange(categories.shape[1]), f)
             same = (categories[:, f] == value)[:, None] & (
@@ -79,8 +83,8 @@ def _spoil(
             )
             if same.sum(axis=0).min(initial=len(numbers)) <= len(numbers) // 5000:
                 categories[at, f] = value
-                return
-        categories[at, f] = value
+                return True
+        return False
     else:
         spread = np.array([[_range(x, c) for x in numbers.T] for c in categories.T])
         g, j = np.unravel_index(spread.argmax(), spread.shape)
@@ -90,6 +94,7 @@ def _spoil(
             if abs(numbers[candidate, j] - own) > abs(numbers[other, j] - own):
                 other = candidate
         numbers[at, j] = numbers[other, j]
+    return True
 
 
 def _range(x: FloatArray, category: IntArray) -> float:
