@@ -55,10 +55,11 @@ def mixed(family: Family, seed: int, n: int, anomalies: float = ANOMALIES) -> Mi
     rng = np.random.default_rng([777, seed])
     numbers, categories = family(rng, n)
     kind = np.full(n, -1)
-    chosen = rng.permutation(np.arange(n // 6, n))[: int(anomalies * n)]
-    for i, record in enumerate(np.sort(chosen).tolist()):
-        if _spoil(rng, numbers, categories, record, KINDS[i % len(KINDS)]):
-            kind[record] = i % len(KINDS)
+    candidates = iter(rng.permutation(np.arange(n // 6, n)).tolist())
+    for i in range(int(anomalies * n)):
+        which = i % len(KINDS)
+        spoilt = (r for r in candidates if _spoil(rng, numbers, categories, r, KINDS[which]))
+        kind[next(spoilt)] = which
     return Mixed(numbers, categories, kind)
 
 
@@ -67,7 +68,7 @@ def _spoil(
 ) -> bool:
     """Turn a record into an anomaly, by what other records have; tell whether that could be done.
 
-    Where all pairs of values are usual, none is rare.
+    Any value may be usual beside those of the record, so that no pair is rare.
     """
     other = int(rng.integers(len(numbers)))
     f = int(rng.integers(categories.shape[1]))
@@ -75,7 +76,6 @@ def _spoil(
         categories[at, f] = 1000 + rng.integers(3)
     elif kind == "rare pair":
         for _ in range(200):  # a value that comes with one of the others never, or hardly ever
-            f = int(rng.integers(categories.shape[1]))
             value = categories[int(rng.integers(len(numbers))), f]
             others = np.delete(np.arange(categories.shape[1]), f)
             same = (categories[:, f] == value)[:, None] & (

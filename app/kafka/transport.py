@@ -56,7 +56,7 @@ class SourceListener(Protocol):
         """Prepare to process records; the consumer joins the group afterwards."""
 
     async def taken(self) -> None:
-        """Return once there is room for what the next poll fetches."""
+        """Return once there is room for what the next poll fetches, and it is worth its while."""
 
     def assigned(self, partitions: frozenset[TP]) -> None:
         """Open exactly these partitions."""

@@ -8,18 +8,21 @@ from time import monotonic
 from faust_oslrau.app.kafka.batches import RecordBatch
 
 SHORT_RECORDS = 16
-"""Records of a partition at a time up to which most of what they cost is the visit itself."""
+"""Mean records of visits up to which most of what they cost is the visit itself."""
+
+LONG_RECORDS = 256
+"""Records of a visit from which on its partition has a backlog, which does not wait."""
 
 LONGEST_SECONDS = 0.25
 """The longest rest, which a score may come later."""
 
 
 class Rests:
-    """Says how long to wait before the next poll: as long as short visits have taken.
+    """Says how long to wait before the next poll: as long as it took to put short visits in work.
 
-    So a worker with many slow partitions visits them half as often, with twice the records, in what
-    is half of its time at the most; one with little to do hardly waits, and one with a backlog,
-    whose visits are long, not at all.
+    As only so many are in work at once, that is about how long they took if they are many. So a
+    worker with many slow partitions visits them half as often, with twice the records; one with few
+    partitions or little to do hardly waits, and one with a backlog not at all.
     """
 
     def __init__(self) -> None:
@@ -29,10 +32,10 @@ class Rests:
     def begin(self, batches: Sequence[RecordBatch]) -> None:
         """Begin the visits of partitions that a poll has fetched batches of."""
         self._began = monotonic()
-        records = sum(len(batch.records) for batch in batches)
-        self._is_due = records <= SHORT_RECORDS * len(batches)
+        records = [len(batch.records) for batch in batches]
+        self._is_due = sum(records) <= SHORT_RECORDS * len(records) and max(records) < LONG_RECORDS
 
     def take(self) -> float:
-        """Return the seconds to wait after these visits, once."""
+        """Return the seconds to wait once these visits are in work; then 0."""
         is_due, self._is_due = self._is_due, False
         return min(monotonic() - self._began, LONGEST_SECONDS) if is_due else 0.0

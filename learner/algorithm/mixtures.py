@@ -19,7 +19,7 @@ from faust_oslrau.learner.density.gaussian_mixture import (
     FARTHEST,
     SWEEPS,
     GaussianMixture,
-    n_components,
+    enough_components,
 )
 from faust_oslrau.learner.network.editing import add_edge, new_node, take_statistics
 from faust_oslrau.learner.network.layout import (
@@ -121,7 +121,7 @@ def add_mixtures(network: Network, Z: FloatArray, sizes: Sizes, variance_floor: 
     network.reserve(n_nodes, n_nodes, 0, n_stats + sizes.products * moments_length(d))
     weight, mixtures = total_weight(network.pools, network.root), []
     if sizes.gaussians > 0:
-        n = n_components(Z.shape[1], d, sizes.gaussians)
+        n = enough_components(Z.shape[1], d, sizes.gaussians)
         mixtures.append(add_gaussians(network, fit_gaussians(Z, n, rng), variance_floor))
         add_edge(network.pools, network.root, mixtures[-1], weight)
     if sizes.products > 0:

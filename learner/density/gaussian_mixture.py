@@ -180,7 +180,7 @@ class GaussianMixture:
         return mixture
 
 
-def n_components(m: int, d: int, most: int) -> int:
+def enough_components(m: int, d: int, most: int) -> int:
     """Return how many components ``m`` records of ``d`` fields are enough for: 1 to ``most``."""
     return max(1, min(most, m // (d + ROWS_BESIDE_FIELDS)))
 

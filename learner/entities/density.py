@@ -224,7 +224,7 @@ class EntityDensity(LayeredDensity[Entities]):
             entities.learn(own, np.ones(len(own), np.bool_))
         learner.partial_fit(own, evaluation=evaluation)
         self.n_records_ += len(rows)
-        entities.update(self.n_records_, learning=True)
+        entities.update(self.n_records_, 0.0, learning=True)
 
     def _ahead(self, X: ArrayLike, entity: Names) -> Iterator[tuple[Entities, InUnits]]:
         """Return for some rows at a time a layer that has taken them, and them in its units."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.density.gaussian_mixture import FARTHEST, GaussianMixture, n_components
+from faust_oslrau.learner.density.gaussian_mixture import (
+    FARTHEST,
+    GaussianMixture,
+    enough_components,
+)
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state_schema import Entry, counts, read
 
@@ -55,7 +59,7 @@ class Kinds:
         return False
 
     def _start(self) -> None:
-        Z, k = np.ascontiguousarray(self._first.T), n_components(*self._first.shape, MOST)
+        Z, k = np.ascontiguousarray(self._first.T), enough_components(*self._first.shape, MOST)
         self.mixture = GaussianMixture.of_seeds(Z, k, np.random.default_rng(0)).fit(Z)
         if self.n >= STARTS[-1]:
             self._first = np.empty((0, 0))

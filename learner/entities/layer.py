@@ -218,7 +218,7 @@ class Entities(Stored):
         """Take rows of entities ``slots`` (m,) as the latest; ``fresh`` (m,) began anew there."""
         self._slots, self._fresh = slots, fresh
 
-    def update(self, n: int, alarm_rate: float = 0.0, *, learning: bool) -> None:
+    def update(self, n: int, alarm_rate: float, *, learning: bool) -> None:
         """End a learning batch after ``n`` records: estimate what entities are like.
 
         The watch finds an entity unusual up to a p-value of ``alarm_rate``.

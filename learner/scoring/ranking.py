@@ -28,9 +28,9 @@ FIRST_MOST_SPREADS = 8.0
 """The same in the first batch, as a multiple of the distance that a tenth of the records exceed."""
 
 MOVED = 0.25
-"""Spreads by which an average moves before scores are in its units: more than chance moves it. So
-new scores have the units of those that p-values are shares of. With units that always followed, the
-rarest records of a far group alarmed twice as often as others as rare."""
+"""Spreads by which an average moves before all measures are in units of theirs: more than chance
+moves it. So new scores have the units of those that p-values are shares of. With units that always
+followed, the rarest records of a far group alarmed twice as often as others as rare."""
 
 
 def share_of_batch(m: int, n: int) -> float:

@@ -14,7 +14,11 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.density.gaussian_mixture import LEAST_COUNT, GaussianMixture, n_components
+from faust_oslrau.learner.density.gaussian_mixture import (
+    LEAST_COUNT,
+    GaussianMixture,
+    enough_components,
+)
 from faust_oslrau.learner.state_schema import POSITIVE, Entry
 from faust_oslrau.learner.stored import Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
@@ -169,7 +173,7 @@ class TailMass(Stored):
         n, d = rows.shape
         self.location, self.scale = units(rows)
         self.shrinkage = PRIOR_SHARE * n + PRIOR_ROWS
-        k = n_components(n, d, min(MOST, ENTRIES // d**2))
+        k = enough_components(n, d, min(MOST, ENTRIES // d**2))
         Z = self._standardised(rows, MOST_DEVIATIONS)
         rng = np.random.default_rng(4)  # of seeds 0 to 4, which find .35 to .48 of repeated spikes
         self._take(GaussianMixture.of_wide_components(Z, k, rng, self.shrinkage).fit(Z))

@@ -4,7 +4,12 @@ import pytest
 
 from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.partitions import rests
-from faust_oslrau.app.partitions.rests import LONGEST_SECONDS, SHORT_RECORDS, Rests
+from faust_oslrau.app.partitions.rests import (
+    LONG_RECORDS,
+    LONGEST_SECONDS,
+    SHORT_RECORDS,
+    Rests,
+)
 
 
 @pytest.fixture
@@ -26,7 +31,8 @@ def batches(*records):
         ([1], 0.0004, 0.0004),
         ([5, 5], 3.0, LONGEST_SECONDS),
         ([SHORT_RECORDS, SHORT_RECORDS], 0.06, 0.06),
-        ([1, 4096], 0.06, 0.0),
+        ([1] * 99 + [LONG_RECORDS - 1], 0.06, 0.06),
+        ([1] * 99 + [LONG_RECORDS], 0.06, 0.0),
         ([SHORT_RECORDS + 1], 0.06, 0.0),
     ],
 )

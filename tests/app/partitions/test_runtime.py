@@ -6,6 +6,7 @@ from memory_worker import FIRST, SECOND, turns, until
 from prometheus_client import CollectorRegistry
 
 from faust_oslrau.app.kafka.batches import Fetched
+from faust_oslrau.app.partitions import rests
 from faust_oslrau.app.partitions.runtime import Runtime
 
 
@@ -27,3 +28,16 @@ async def test_the_next_poll_waits_until_all_batches_of_the_last_one_are_in_work
     await asyncio.gather(handling, polling)
     await until(lambda: broker.scores[SECOND] == broker.clean(SECOND))
     assert broker.scores[FIRST] == broker.clean(FIRST)
+
+
+async def test_the_next_poll_waits_as_long_as_short_visits_took(worker, broker, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(rests, "monotonic", lambda: now[0])
+    runtime = Runtime(worker.settings, CollectorRegistry(), worker._crash)
+    runtime.assignment = worker.assignment
+    await worker.assign(FIRST)
+    await runtime.handle(Fetched([worker.consumer.fetch(FIRST, 5)]))
+    now[0] += 0.1
+    began = asyncio.get_running_loop().time()
+    await runtime.taken()
+    assert asyncio.get_running_loop().time() >= began + 0.1
