@@ -94,7 +94,7 @@ def run(out: Path, quick: bool, final: bool, learner: str) -> None:
     names = [AS_IS, "plain"] if final or quick else [*chosen]
     found = {name: measured(chosen[name], streams) for name in names}
     rows = [row(name, found[name], found[AS_IS]) for name in names]
-    part = "six that were looked at once" if final else "six that serve for choices"
+    part = "six kept for the end" if final else "six that serve for choices"
     text = prose(TEXT.format(part=part, sets="held out" if final else "those of development"))
     figures = {name: means(each.figures) for name, each in found.items()}
     name = f"readout-{learner}{'-final' if final else ''}"
