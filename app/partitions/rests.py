@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import monotonic
 
 from faust_oslrau.app.kafka.batches import RecordBatch
@@ -26,16 +27,18 @@ class Rests:
     """
 
     def __init__(self) -> None:
-        self._began = 0.0
-        self._is_due = False
+        self._seconds = 0.0
 
-    def begin(self, batches: Sequence[RecordBatch]) -> None:
-        """Begin the visits of partitions that a poll has fetched batches of."""
-        self._began = monotonic()
+    @contextmanager
+    def measured(self, batches: Sequence[RecordBatch]) -> Iterator[None]:
+        """Measure how long it takes to put batches that a poll has fetched in work."""
+        began = monotonic()
+        yield
         records = [len(batch.records) for batch in batches]
-        self._is_due = sum(records) <= SHORT_RECORDS * len(records) and max(records) < LONG_RECORDS
+        is_due = sum(records) <= SHORT_RECORDS * len(records) and max(records) < LONG_RECORDS
+        self._seconds = min(monotonic() - began, LONGEST_SECONDS) if is_due else 0.0
 
     def take(self) -> float:
         """Return the seconds to wait once these visits are in work; then 0."""
-        is_due, self._is_due = self._is_due, False
-        return min(monotonic() - self._began, LONGEST_SECONDS) if is_due else 0.0
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds

@@ -175,9 +175,9 @@ class Runtime:
     async def handle(self, fetched: Fetched) -> None:
         """Start to process the batches of a poll, each as soon as there is room."""
         async with self._handling:
-            self._rests.begin(fetched.batches)
-            for batch in fetched.batches:
-                await self._joined.handle(batch)
+            with self._rests.measured(fetched.batches):
+                for batch in fetched.batches:
+                    await self._joined.handle(batch)
 
     async def taken(self) -> None:
         """Return once all batches that were handed over are in work, after a rest if one is due."""

@@ -38,15 +38,16 @@ def batches(*records):
 )
 def test_a_rest_is_as_long_as_short_visits_took(clock, records, took, expected):
     found = Rests()
-    found.begin(batches(*records))
-    clock[0] += took
+    with found.measured(batches(*records)):
+        clock[0] += took
+    clock[0] += 10.0  # until the next records come
     assert found.take() == pytest.approx(expected)
 
 
 def test_a_rest_is_taken_once(clock):
     found = Rests()
     assert found.take() == 0.0
-    found.begin(batches(5))
-    clock[0] += 0.1
+    with found.measured(batches(5)):
+        clock[0] += 0.1
     assert found.take() > 0.0
     assert found.take() == 0.0

@@ -30,14 +30,13 @@ async def test_the_next_poll_waits_until_all_batches_of_the_last_one_are_in_work
     assert broker.scores[FIRST] == broker.clean(FIRST)
 
 
-async def test_the_next_poll_waits_as_long_as_short_visits_took(worker, broker, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(rests, "monotonic", lambda: now[0])
+async def test_the_next_poll_waits_as_long_as_short_visits_took(worker, monkeypatch):
+    moments = iter([0.0, 0.1])
+    monkeypatch.setattr(rests, "monotonic", lambda: next(moments))
     runtime = Runtime(worker.settings, CollectorRegistry(), worker._crash)
     runtime.assignment = worker.assignment
     await worker.assign(FIRST)
     await runtime.handle(Fetched([worker.consumer.fetch(FIRST, 5)]))
-    now[0] += 0.1
     began = asyncio.get_running_loop().time()
     await runtime.taken()
     assert asyncio.get_running_loop().time() >= began + 0.1
