@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 # Batches in work at once: enough that under load several of one partition wait and are joined,
 # which takes less time for each record. Their records are bounded, too: many large batches would
 # fill the memory. Together with Faust's buffer this bounds the memory.
-_BATCHES_IN_WORK = 32
+BATCHES_IN_WORK = 32
 _RECORDS_IN_WORK = 16_384
 _RETRY_SECONDS = 1.0
 # How often it is told that openings go on to fail.
@@ -98,7 +98,7 @@ class Assignment:
         self._schemas = schemas
         self._compute = Compute()
         self._opener = Opener(settings, store, self._compute, metrics)
-        self._work = WorkLimit(_BATCHES_IN_WORK, _RECORDS_IN_WORK)
+        self._work = WorkLimit(BATCHES_IN_WORK, _RECORDS_IN_WORK)
         self._committing = asyncio.Lock()
         self._batches: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()

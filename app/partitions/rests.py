@@ -8,6 +8,8 @@ from time import monotonic
 
 from faust_oslrau.app.kafka.batches import RecordBatch
 
+from .assignment import BATCHES_IN_WORK
+
 SHORT_RECORDS = 16
 """Mean records of visits up to which most of what they cost is the visit itself."""
 
@@ -21,9 +23,9 @@ LONGEST_SECONDS = 0.25
 class Rests:
     """Says how long to wait before the next poll: as long as it took to put short visits in work.
 
-    As only so many are in work at once, that is about how long they took if they are many. So a
-    worker with many slow partitions visits them half as often, with twice the records; one with few
-    partitions or little to do hardly waits, and one with a backlog not at all.
+    Only where these are more than are in work at once, so that it is about how long they took. So a
+    worker with many slow partitions visits them half as often, with twice the records; one with
+    little to do hardly waits, and one with few partitions or a backlog not at all.
     """
 
     def __init__(self) -> None:
@@ -35,8 +37,9 @@ class Rests:
         began = monotonic()
         yield
         records = [len(batch.records) for batch in batches]
-        is_due = sum(records) <= SHORT_RECORDS * len(records) and max(records) < LONG_RECORDS
-        self._seconds = min(monotonic() - began, LONGEST_SECONDS) if is_due else 0.0
+        are_short = sum(records) <= SHORT_RECORDS * len(records) and max(records) < LONG_RECORDS
+        if are_short and len(records) > BATCHES_IN_WORK:
+            self._seconds = min(monotonic() - began, LONGEST_SECONDS)
 
     def take(self) -> float:
         """Return the seconds to wait once these visits are in work; then 0."""

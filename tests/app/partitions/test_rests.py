@@ -4,6 +4,7 @@ import pytest
 
 from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.partitions import rests
+from faust_oslrau.app.partitions.assignment import BATCHES_IN_WORK
 from faust_oslrau.app.partitions.rests import (
     LONG_RECORDS,
     LONGEST_SECONDS,
@@ -24,16 +25,19 @@ def batches(*records):
     return [RecordBatch(0, [None] * n) for n in records]
 
 
+MANY = BATCHES_IN_WORK + 1
+
+
 @pytest.mark.parametrize(
     ("records", "took", "expected"),
     [
-        ([5, 5, 5], 0.06, 0.06),
-        ([1], 0.0004, 0.0004),
-        ([5, 5], 3.0, LONGEST_SECONDS),
-        ([SHORT_RECORDS, SHORT_RECORDS], 0.06, 0.06),
+        ([5] * MANY, 0.06, 0.06),
+        ([5] * MANY, 3.0, LONGEST_SECONDS),
+        ([5] * BATCHES_IN_WORK, 0.06, 0.0),
+        ([SHORT_RECORDS] * MANY, 0.06, 0.06),
+        ([SHORT_RECORDS + 1] * MANY, 0.06, 0.0),
         ([1] * 99 + [LONG_RECORDS - 1], 0.06, 0.06),
         ([1] * 99 + [LONG_RECORDS], 0.06, 0.0),
-        ([SHORT_RECORDS + 1], 0.06, 0.0),
     ],
 )
 def test_a_rest_is_as_long_as_short_visits_took(clock, records, took, expected):
@@ -47,7 +51,7 @@ def test_a_rest_is_as_long_as_short_visits_took(clock, records, took, expected):
 def test_a_rest_is_taken_once(clock):
     found = Rests()
     assert found.take() == 0.0
-    with found.measured(batches(5)):
+    with found.measured(batches(*[5] * MANY)):
         clock[0] += 0.1
     assert found.take() > 0.0
     assert found.take() == 0.0

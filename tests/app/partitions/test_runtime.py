@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from faust_oslrau.app.kafka.batches import Fetched
 from faust_oslrau.app.partitions import rests
+from faust_oslrau.app.partitions.assignment import BATCHES_IN_WORK
 from faust_oslrau.app.partitions.runtime import Runtime
 
 
@@ -36,7 +37,8 @@ async def test_the_next_poll_waits_as_long_as_short_visits_took(worker, monkeypa
     runtime = Runtime(worker.settings, CollectorRegistry(), worker._crash)
     runtime.assignment = worker.assignment
     await worker.assign(FIRST)
-    await runtime.handle(Fetched([worker.consumer.fetch(FIRST, 5)]))
+    batches = [worker.consumer.fetch(FIRST, 1) for _ in range(BATCHES_IN_WORK + 1)]
+    await runtime.handle(Fetched(batches))
     began = asyncio.get_running_loop().time()
     await runtime.taken()
     assert asyncio.get_running_loop().time() >= began + 0.1
