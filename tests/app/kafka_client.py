@@ -176,7 +176,8 @@ class KafkaClient:
                 await asyncio.sleep(_POLL_SECONDS)
             return list(found)
 
-        return list(self._ask(describe))
+        found: list[dict[str, Any]] = self._ask(describe)
+        return found
 
     def delete(self, topic: str) -> None:
         """Delete a topic, and return when the brokers know it no more."""
