@@ -27,6 +27,11 @@ extreme value must not blind a measure for long."""
 FIRST_MOST_SPREADS = 8.0
 """The same in the first batch, as a multiple of the distance that a tenth of the records exceed."""
 
+MOVED = 0.25
+"""Spreads by which an average moves before all measures are in units of theirs: more than chance
+moves it. So new scores have the units of those that p-values are shares of. With units that always
+followed, the rarest records of a far group alarmed twice as often as others as rare."""
+
 
 def share_of_batch(m: int, n: int) -> float:
     """Return the share of the last ``m`` of ``n`` records in an average.
@@ -45,22 +50,31 @@ class Ranking(Stored):
     Attributes
     ----------
     level, spread
-        Median and mean absolute deviation of each measure (k,), averaged over recent batches;
-        empty before the first. The level of a measure that began later is NaN until then.
+        The units of each measure (k,); empty before the first batch. The level of a measure that
+        began later is NaN until then.
+    mean_level, mean_spread
+        Median and mean absolute deviation of each measure (k,), averaged over recent batches.
     n
         Records so far.
     """
 
-    schema: ClassVar = {"level": Entry(("k",), nan=True), "spread": Entry(("k",), POSITIVE)}
+    schema: ClassVar = {
+        "level": Entry(("k",), nan=True),
+        "spread": Entry(("k",), POSITIVE),
+        "mean_level": Entry(("k",), nan=True),
+        "mean_spread": Entry(("k",), POSITIVE),
+    }
 
     def __init__(self) -> None:
         self.level, self.spread, self.n = np.empty(0), np.empty(0), 0
+        self.mean_level, self.mean_spread = self.level, self.spread
 
     def restore(self, arrays: Arrays, n: int) -> None:
         """Restore a state of ``n`` records; StateError if it cannot be one."""
         self.read_state(arrays)
         # A measure that began later has no level yet, but the log-density, the first, has one.
         is_known = (len(self.level) > 0) == (n > 0) and not np.isnan(self.level[:1]).any()
+        is_known &= bool((np.isnan(self.level) == np.isnan(self.mean_level)).all())
         expect(is_known, "levels of measures where there are records")
         self.n = n
 
@@ -79,19 +93,29 @@ class Ranking(Stored):
         if m == 0:
             return
         if self.n == 0:
-            self.level = np.full(measures.shape[1], np.nan)
-            self.spread = np.ones(measures.shape[1])
+            self.level = self.mean_level = np.full(measures.shape[1], np.nan)
+            self.spread = self.mean_spread = np.ones(measures.shape[1])
         self.n += m
-        columns = np.ascontiguousarray(measures.T)
+        self._average(np.ascontiguousarray(measures.T))
+        most = MOVED * self.spread
+        is_near = np.abs(self.mean_level - self.level) <= most  # not where it begins
+        if not (is_near & (np.abs(self.mean_spread - self.spread) <= most)).all():
+            self.level, self.spread = self.mean_level, self.mean_spread
+
+    def _average(self, columns: FloatArray) -> None:
+        """Let the averages follow a batch of measures (k, m)."""
+        m = columns.shape[1]
         level = np.partition(columns, m // 2)[:, m // 2]
         distance = np.abs(columns - level[:, None])
-        farthest, fresh = MOST_SPREADS * self.spread, np.isnan(self.level)
+        farthest, fresh = MOST_SPREADS * self.mean_spread, np.isnan(self.mean_level)
         if fresh.any():
             usual = np.quantile(distance[fresh], 0.9, axis=1)
             farthest[fresh] = np.where(usual > 0, FIRST_MOST_SPREADS * usual, np.inf)
         spread = np.minimum(distance, farthest[:, None]).sum(axis=1) / m
         share = np.where(fresh, 1.0, share_of_batch(m, self.n))
-        self.level = np.where(fresh, level, self.level + share * (level - self.level))
-        spread = np.where(spread > 0, spread, self.spread)
-        spread = self.spread + share * (spread - self.spread)
-        self.spread = np.where(spread > 0, spread, self.spread)  # a tiny one is lost in rounding
+        moved = self.mean_level + share * (level - self.mean_level)
+        self.mean_level = np.where(fresh, level, moved)
+        spread = np.where(spread > 0, spread, self.mean_spread)
+        spread = self.mean_spread + share * (spread - self.mean_spread)
+        # a tiny one is lost in rounding
+        self.mean_spread = np.where(spread > 0, spread, self.mean_spread)

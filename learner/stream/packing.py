@@ -22,7 +22,7 @@ Values = dict[str, Any]
 
 S = TypeVar("S", bound=ScorerParameters)
 
-STATE_FORMAT = 10
+STATE_FORMAT = 11
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 

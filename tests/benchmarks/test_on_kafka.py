@@ -52,7 +52,7 @@ def test_partitions_have_a_price(run, tmp_path):
 def test_a_short_run_restores_and_takes_over(run, monkeypatch):
     small = restore.Model("small", fields=4, components=20, max_nodes=200)
     monkeypatch.setattr(restore, "LARGE", small)
-    arguments = ("--snapshots=5", "--records=1600", "--repeats=1")
+    arguments = ("--snapshots=5", "--records=8000", "--repeats=1")
     figures = run(restore.main, "restore", *arguments)
     default, other = figures["restores"]
     assert (default["model"], default["snapshots"]) == ("default budget", 5)

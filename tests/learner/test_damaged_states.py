@@ -93,8 +93,8 @@ ACCEPTED = {
     "in another dimension": "learner",
     "longer": "recent_marks drift_reference",
     "shorter along 0": "recent_marks drift_reference neighbours",
-    "missing": "run_last pending_marks pending_measures pending_scores level "
-    "drift_reference incident_means",
+    "missing": "run_last pending_marks pending_measures pending_scores drift_reference "
+    "incident_means",
     "infinite": "pending_marks pending_scores recent_scores recent_densities held_scores "
     "held_densities drift_reference history_spread incident_means incident_seen",
     "below zero": "run_last pending_marks pending_scores mass_location "

@@ -28,7 +28,20 @@ def test_a_wild_value_does_not_blind_a_measure():
     wild[10] -= 1e12
     for found in (ranking(wild), ranking(USUAL)):
         found.update(wild)
-        assert (found.spread < (1 + 2 * MOST_SPREADS / 256) * ranking(USUAL).spread).all()
+        assert (found.mean_spread < (1 + 2 * MOST_SPREADS / 256) * ranking(USUAL).spread).all()
+
+
+def test_units_stay_while_only_chance_moves_their_averages():
+    rng, found, rows = np.random.default_rng(74), ranking(USUAL), USUAL[:5] - 40.0 * USUAL.std(0)
+    for _ in range(40):
+        found.update(rng.permutation(USUAL)[:200])
+    before = found.score(rows)
+    for _ in range(40):
+        found.update(rng.permutation(USUAL)[:200])
+        assert found.score(rows).tolist() == before.tolist()
+    for _ in range(40):
+        found.update(2.0 * USUAL)
+    assert (found.spread > 1.5 * ranking(USUAL).spread).all()
 
 
 @pytest.mark.filterwarnings("error")

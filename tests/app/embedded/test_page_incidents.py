@@ -117,7 +117,7 @@ def test_the_chart_of_an_incident_has_values_of_its_entity_alone(scene, page):
     for _ in range(3):  # seconds with records
         scene.send(rows[:3])
         time.sleep(1.1)
-    scene.score_more(worker, [(0, b'{"a": 0.1, "b": 5e3}', b"machine-1")] * ODD)
+    scene.score_more(worker, [(0, b'{"a": 0.1, "b": 5e3}', b"machine-1")] * 2 * ODD)
     page.wait_until(lambda: page.text(".incident .spark").startswith("b of machine-1, "), "drawn")
     low, high = page.text(".incident .spark").split(", ")[1].split(" to ")
     assert 900 < float(low.replace("k", "e3")) < 1100 and high == "5k"
