@@ -17,6 +17,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import InUnits
+from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import Entry, expect, read
 from faust_oslrau.learner.vector.blocks import row_sums
 
@@ -282,6 +283,8 @@ class Categories:
         if pending > 0:
             width = c + (0 if self.alone else d or 0) + 2
             expect(rows.shape[1] == width, "pending rows with their categories")
+            is_slot = (rows[:, -2] >= MISSING) & (rows[:, -2] < MOST_RECORDS)
+            expect(is_slot.all(), "the entities of pending rows")
             self._pending = [rows]
             self.counts.own.resume(*_entities(rows))
         field = self.counts.values.field
