@@ -14,6 +14,11 @@ from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 
 from .levels import B0, COUNT, LONGEST, M0, MEMORY, NU, SQUARES, TAU2
 
+YOUNG = 4096
+"""Records up to which a stream is young. What entities are like changes quickly, so it is estimated
+at each boundary, and later whenever as many have come; and nothing is said of entities yet, as all
+are new, and none is known well."""
+
 SAMPLED = 1024
 """Entities that tell what all are like at the most: their errors are then a few per cent."""
 
@@ -26,10 +31,6 @@ SMALLEST_SPREAD = 1e-3
 FEWEST_FREEDOM, MOST_FREEDOM = 0.3, 200.0
 """Degrees of freedom of the prior of variances: from entities whose deviations differ by factors
 of thousands to those whose deviations hardly differ."""
-
-LEAST_KNOWN = 0.9
-"""Degrees of freedom from which on an entity's variance is known: two records, one just forgotten a
-little."""
 
 GUESS = 0.28
 """Variance of log variances that some entities are assumed to have, as with about 8 degrees of
@@ -70,7 +71,7 @@ def estimate(mean: FloatArray, statistics: NDArray[np.float32], before: FloatArr
     population = before.copy()
     count, squares = (statistics[:, :, at].astype(np.float64) for at in (COUNT, SQUARES))
     freedom = np.maximum(count - 1.0, 0.0)
-    known = np.count_nonzero(freedom >= LEAST_KNOWN, axis=0) >= 2
+    known = np.count_nonzero(freedom > 0.0, axis=0) >= 2
     if not known.any():
         return population
     nu, tau2 = variance_prior(squares, freedom)
@@ -90,7 +91,7 @@ def variance_prior(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray
     """
     half = np.maximum(freedom, 1.0) / 2.0
     noise = trigamma(half)
-    weight = np.where(freedom >= LEAST_KNOWN, 1.0 / (noise + 0.5), 0.0)
+    weight = np.where(freedom > 0.0, 1.0 / (noise + 0.5), 0.0)
     logarithm = np.log(np.maximum(squares / (2.0 * half), SMALLEST_VARIANCE))
     logarithm += np.log(half) - digamma(half)
     centre = weighted_mean(logarithm, weight)

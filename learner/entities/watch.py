@@ -30,13 +30,11 @@ from faust_oslrau.learner.scoring.entity_events import (
 from faust_oslrau.learner.state_schema import Entry, counts, expect, flags, read
 from faust_oslrau.learner.stored import SLOTS, Stored, doubled
 
+from .population import YOUNG
 from .roster import Newcomer, packed_keys, unpacked
 
 EVENTS = (NEW, UNUSUAL)
 """What may be watched for. Entities that were unusual and are usual again belong to the latter."""
-
-YOUNG = 4096
-"""Records of a stream up to which nothing is said: all entities are new, and none is known well."""
 
 EVERY, LATEST = 1024, 128
 """After so many records, the entities of the latest ones are judged. Judging all of them would take
