@@ -14,17 +14,11 @@ from faust_oslrau.learner.state_schema import Entry
 from faust_oslrau.learner.stored import SLOTS, Stored
 
 from .habit_kernels import DENSITIES, Own, Predicted, Shared, mix
-from .kinds import MOST, Kinds
+from .kinds import MEMORY, MOST, Kinds
 from .mixed_density import MixedDensity, Sampled
 
 WIDEST = 32
 """Most fields: the size of an entity's covariance grows with their square."""
-
-MEMORY = 4000.0
-"""Records that the common weights of the densities remember."""
-
-PRIOR_RECORDS = 4.0
-"""Records that say that the densities are as good as each other."""
 
 
 class Mixed(NamedTuple):
@@ -155,7 +149,7 @@ class Habits(Stored):
         mixture = self._kinds.mixture
         if mixture is None:
             return
-        common = self._common + PRIOR_RECORDS / DENSITIES
+        common = self._common + 1.0  # Laplace's rule: none is certain before it failed
         mean = mixture.gaussians.mean
         i, j = np.tril_indices(mean.shape[1])
         moment = mixture.covariances(mean)[:, i, j] + mean[:, i] * mean[:, j]
