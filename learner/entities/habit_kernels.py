@@ -22,6 +22,7 @@ import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .levels import KEEP
 from .student import chi_square, factorise, log_student, observed_first
 
 NETWORK, KINDS, OWN = range(3)
@@ -43,10 +44,6 @@ FARTHEST = 5.0
 
 YOUNG = 2.0
 """Records up to which an entity's levels are not known well enough to tell a covariance."""
-
-KEEP = math.exp(-1.0 / 2000.0)
-"""Share of an entity's covariance, and of its records of each kind, that is left after another
-record."""
 
 FAR = 3.0
 """Deviations of a squared distance by which a record may be off and still count fully."""

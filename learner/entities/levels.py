@@ -37,12 +37,14 @@ LOCATION, SCALE, FREEDOM = range(3)
 """Units of a field of a record, as predicted."""
 
 LONGEST = 1000.0
-"""Records that an entity's statistics remember, so that its scale can change."""
+"""Records that an entity's statistics remember, so that its scale and its habits can change."""
 
 KEEP = math.exp(-1.0 / LONGEST)
+"""Share of them that is left after another record."""
 
 YOUNG = 4.0
-"""Records up to which an entity's level may move far at once."""
+"""Records up to which an entity's level may move far at once: that of one far from all others would
+follow slowly, and its spread be too large."""
 
 FARTHEST_YOUNG, FARTHEST = 20.0, 6.0
 """Scales by which one record may lie off at the most: an outlier moves level and scale as one of so
