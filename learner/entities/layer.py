@@ -20,9 +20,9 @@ from . import population, profiles
 from .age_scores import AgeScores
 from .habits import Habits
 from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, restored, standardise
-from .memory import Memories
+from .memory import FOLLOWED, Memories
 from .mixed_density import Sampled
-from .population import SAMPLED, YOUNG
+from .population import YOUNG
 from .roster import FormerEntities, Newcomer, Roster, stored
 from .watch import Watch
 
@@ -150,7 +150,7 @@ class Entities(Stored):
             room = min(2 * len(self.roster), self.roster.limit)
             self.reserve(room, d=d)
             self._scores.reserve(room)
-            self._memories.reserve(min(room, SAMPLED), d=d)
+            self._memories.reserve(min(room, FOLLOWED), d=d)
 
     def ahead(self, rows: FloatArray, keys: Sequence[Key]) -> tuple[Entities, InUnits]:
         """Return rows (m, d) in units of their entities, each as the next one of its entity.

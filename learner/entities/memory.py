@@ -1,7 +1,7 @@
 """How many records the levels of a field's entities remember: fewer where levels drift.
 
-Some entities, the first ones by their slots, are followed with several memories at a time. The one
-whose level predicts the next values best is taken for all entities.
+Some entities are followed with several memories at a time. The one whose level predicts the next
+values best is taken for all entities.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from faust_oslrau.learner.stored import SLOTS, Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .levels import FARTHEST, LARGEST_VALUE, LONGEST, SCALE
-from .population import SAMPLED
 
 MEMORIES = np.array([LONGEST, 100.0, 20.0, 5.0])
 """Records that a level may remember."""
+
+FOLLOWED = 256
+"""Entities that are followed with all memories: the first ones, by their slots."""
 
 COUNT = len(MEMORIES)
 """Place of the number of records, after the levels with each memory."""
@@ -47,7 +49,7 @@ def compare(
     levels and number of records, and ``losses`` (4, d), sums of squared errors.
     """
     for r in range(X.shape[0]):
-        if slots[r] >= SAMPLED:
+        if slots[r] >= FOLLOWED:
             continue
         own = followed[slots[r]]
         if fresh[r]:
@@ -102,7 +104,7 @@ class Memories(Stored):
 
     def restore(self, arrays: Arrays, d: int, k: int) -> None:
         """Restore a state of ``k`` entities with ``d`` fields; StateError if it cannot be one."""
-        self.read_state(arrays, slots=min(k, SAMPLED), d=d)
+        self.read_state(arrays, slots=min(k, FOLLOWED), d=d)
         expect((self._followed[..., COUNT] >= 0).all(), "numbers of records of entities")
 
 

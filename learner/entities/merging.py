@@ -54,7 +54,7 @@ def merge_entities(states: Sequence[Arrays], limit: int, former_limit: int) -> A
         "entity_ages": np.arange(1, len(kept) + 1),
         "entity_levels": _of(kept, levels),
         "entity_statistics": _of(kept, statistics),
-        "entity_followed": np.zeros((min(len(kept), population.SAMPLED), d, memory.COUNT + 1)),
+        "entity_followed": np.zeros((min(len(kept), memory.FOLLOWED), d, memory.COUNT + 1)),
         "entity_losses": np.sum([state["entity_losses"] for state in states], axis=0),
         "entity_scores": _of(kept, [_scores(state, first) for state in states]),
     }

@@ -41,11 +41,14 @@ EVERY, LATEST = 1024, 128
 too long."""
 
 SHARE = 0.9
-"""Share of the entities whose deviations are usual ones. How far its logarithm lies from the median
-tells the spread, as in a Gaussian: below the median, what is usual has a shape of its own."""
+"""Share of the entities whose deviations are usual ones."""
 
 LEAST_SPREAD = 0.2
 """Least deviation of the logarithms: entities that hardly differ are not unusual for that."""
+
+QUANTILES = np.array([0.75, 0.9])
+"""Shares of the entities by which the spread of the logarithms is estimated, as in a Gaussian: the
+larger spread counts. Below the median, what is usual has a shape of its own."""
 
 EFFICIENCY = 0.4
 """Share of the entities that would tell as much about the spread by a standard deviation."""
@@ -135,8 +138,9 @@ class Watch(Stored):
         size = np.abs(deviations)
         self._usual = np.maximum(np.quantile(size, SHARE, axis=0), 1.0)
         logarithm = _logarithm(size / self._usual)
-        centre, usual = np.quantile(logarithm, (0.5, SHARE))
-        spread = max((usual - centre) / ndtri(SHARE), LEAST_SPREAD)
+        centre = np.median(logarithm)
+        above = np.quantile(logarithm, QUANTILES) - centre
+        spread = max(*(above / ndtri(QUANTILES)), LEAST_SPREAD)
         self._others = np.array([centre, spread, len(deviations)])
 
     def p_value(self, deviations: FloatArray) -> FloatArray:
