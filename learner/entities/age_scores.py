@@ -17,12 +17,10 @@ from faust_oslrau.learner.state_schema import LARGEST, Entry
 from faust_oslrau.learner.stored import SLOTS, Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .kinds import MEMORY
+
 AGES = np.array([1.0, 4.0, 16.0, 64.0])
 """Scores of an entity from which on it is of the next age."""
-
-MEMORY = np.array([[100.0], *[[2000.0]] * len(AGES)])
-"""Scores of each age (ages, 1) that its mean and deviation remember. First records are few, and
-lie in units that change as more is known of what entities are like: older ones would mislead."""
 
 OLDER_SCORES = 8.0
 """Scores that the mean and deviation of the next age stand for in those of an age."""

@@ -22,19 +22,13 @@ import numpy as np
 
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
+from .levels import KEEP
 from .student import chi_square, factorise, log_student, observed_first
 
 NETWORK, KINDS, OWN = range(3)
 """The densities that are mixed."""
 
 DENSITIES = 3
-
-AGE, COUNT = range(2)
-"""Counts of an entity: its records, and those that its covariance is made of. Then come the
-weights of the densities, and its records of each kind."""
-
-FIRST_WEIGHT = 2
-FIRST_KIND = FIRST_WEIGHT + DENSITIES
 
 KIND_STRENGTH = 1.0
 """Records that the common weights of the kinds stand for in an entity's own."""
@@ -50,10 +44,6 @@ FARTHEST = 5.0
 
 YOUNG = 2.0
 """Records up to which an entity's levels are not known well enough to tell a covariance."""
-
-KEEP = math.exp(-1.0 / 2000.0)
-"""Share of an entity's covariance, and of its records of each kind, that is left after another
-record."""
 
 FAR = 3.0
 """Deviations of a squared distance by which a record may be off and still count fully."""
@@ -81,15 +71,37 @@ class Shared(NamedTuple):
     common: Array
 
 
+class Own(NamedTuple):
+    """What is known of each entity: context, which changes with each of its records.
+
+    Attributes
+    ----------
+    age
+        Its records (slots,).
+    known
+        Those that its covariance is made of (slots,); they fade.
+    weight
+        Of the densities (slots, densities).
+    kinds
+        Its records of each kind (slots, kinds at the most); they fade.
+    products
+        Mean products of its fields (slots, d (d + 1) / 2).
+    """
+
+    age: Array
+    known: Array
+    weight: Array
+    kinds: Array
+    products: Array
+
+
 class Predicted(NamedTuple):
     """The density of m rows that was mixed, before the rows were added to their entities.
 
     Attributes
     ----------
-    log_share
-        Logarithm of the network's weight (m,).
-    log_others
-        Logarithm of the other densities' weighted sum (m,).
+    log_density
+        Of each row (m,), in nats.
     weight
         Weights of the densities (m, densities).
     kind_weight
@@ -105,8 +117,7 @@ class Predicted(NamedTuple):
         The kinds' probabilities given the row (m, K).
     """
 
-    log_share: Array
-    log_others: Array
+    log_density: Array
     weight: Array
     kind_weight: Array
     covariance: Array
@@ -122,8 +133,7 @@ def mix(
     fresh: Array,
     network: Array,
     log_kinds: Array,
-    entities: Array,
-    products: Array,
+    own: Own,
     shared: Shared,
     votes: Array,
     predicted: Predicted,
@@ -131,59 +141,49 @@ def mix(
     """Fill ``predicted`` for rows ``U`` (m, d), and add the rows to their entities one by one.
 
     ``slots`` (m,) are the entities, ``fresh`` (m,) says which begin anew there. ``network`` (m,)
-    has the network's log-densities, ``log_kinds`` (m, K) those of the kinds. ``entities``
-    (slots, s) are the entities' counts and weights, ``products`` (slots, d (d + 1) / 2) their mean
-    products. Adds the densities' probabilities given the rows to ``votes`` (densities,).
+    has the network's log-densities, ``log_kinds`` (m, K) those of the kinds. Adds the densities'
+    probabilities given the rows to ``votes`` (densities,).
     """
     m, d = U.shape
     K = len(shared.weight)
-    logs, prior = np.empty(DENSITIES), np.empty(DENSITIES)
+    logs, posterior = np.empty(DENSITIES), np.empty(DENSITIES)
     order, factor = np.empty(d, np.int64), np.zeros((d, d + 1))
-    new_products, strength = np.empty(products.shape[1]), OWN_STRENGTH * d
+    new_products, strength = np.empty(own.products.shape[1]), OWN_STRENGTH * d
     for r in range(m):
-        own, own_products = entities[slots[r]], products[slots[r]]
+        slot = slots[r]
+        counts, weights, products = own.kinds[slot, :K], own.weight[slot], own.products[slot]
         if fresh[r]:
-            own[:], own_products[:] = 0.0, 0.0
-        counts = own[FIRST_KIND : FIRST_KIND + K]
+            own.age[slot], own.known[slot] = 0.0, 0.0
+            counts[:], weights[:], products[:] = 0.0, 0.0, 0.0
+        age, known = own.age[slot], own.known[slot]
         n = observed_first(U[r], order)
         kinds, shares = predicted.kind_weight[r], predicted.shares[r]
         weigh_kinds(counts, shared.weight, kinds)
         logs[NETWORK] = network[r]
-        logs[KINDS] = mix_kinds(log_kinds[r], kinds, shares)
+        logs[KINDS] = log_mixture(log_kinds[r], kinds, shares)
         covariance = predicted.covariance[r]
-        own_covariance(own_products, own[COUNT], kinds, shared, strength, covariance)
-        freedom = max(strength + own[COUNT] - d, 0.0) + LEAST_FREEDOM
+        own_covariance(products, known, kinds, shared, strength, covariance)
+        freedom = max(strength + known - d, 0.0) + LEAST_FREEDOM
         predicted.freedom[r] = freedom
         square, log_scale = factorise(covariance, U[r], order, n, factor)
         predicted.distance[r] = chi_square(square, freedom, n)
         logs[OWN] = log_student(square, log_scale, freedom, n)
-        weights = own[FIRST_WEIGHT:FIRST_KIND]
-        blend(weights, shared.common, own[AGE], prior)
-        top = logs.max()
-        total, others = 0.0, 0.0
+        blend(weights, shared.common, age, predicted.weight[r])
+        predicted.log_density[r] = log_mixture(logs, predicted.weight[r], posterior)
         for j in range(DENSITIES):
-            predicted.weight[r, j] = prior[j]
-            posterior = prior[j] * math.exp(logs[j] - top)
-            total += posterior
-            if j != NETWORK:
-                others += posterior
-            weights[j] = posterior + 1e-12
-        predicted.log_share[r] = math.log(prior[NETWORK])
-        predicted.log_others[r] = math.log(max(others, 1e-300)) + top
-        for j in range(DENSITIES):
-            votes[j] += weights[j] / total
-            weights[j] /= total
+            weights[j] = posterior[j]
+            votes[j] += posterior[j]
         for k in range(K):
             counts[k] = KEEP * counts[k] + shares[k]
-        if own[AGE] >= YOUNG:
+        own.age[slot] = age + 1.0
+        if age >= YOUNG:
             limit = n + FAR * math.sqrt(2.0 * n)
-            weight = min(1.0, limit / max(square, 1e-9)) if own[COUNT] > 2.0 * d else 1.0
-            own[COUNT] = KEEP * own[COUNT] + weight
+            weight = min(1.0, limit / max(square, 1e-9)) if known > 2.0 * d else 1.0
+            own.known[slot] = KEEP * known + weight
             fill_products(U[r], order, n, factor, new_products)
-            share = weight / own[COUNT]
+            share = weight / own.known[slot]
             for t in range(len(new_products)):
-                own_products[t] += share * (new_products[t] - own_products[t])
-        own[AGE] += 1.0
+                products[t] += share * (new_products[t] - products[t])
 
 
 @kernel
@@ -195,7 +195,7 @@ def weigh_kinds(counts: Array, weight: Array, result: Array) -> None:
 
 
 @kernel
-def mix_kinds(logs: Array, weight: Array, shares: Array) -> float:
+def log_mixture(logs: Array, weight: Array, shares: Array) -> float:
     """Return the logarithm of a weighted sum of densities by their logarithms ``logs`` (K,).
 
     Fills ``shares`` with their shares of it.

@@ -13,21 +13,12 @@ from faust_oslrau.learner.scoring.tails import log_mass
 from faust_oslrau.learner.state_schema import Entry
 from faust_oslrau.learner.stored import SLOTS, Stored
 
-from .habit_kernels import DENSITIES, FIRST_KIND, Predicted, Shared, mix
-from .kinds import MOST, Kinds
+from .habit_kernels import DENSITIES, Own, Predicted, Shared, mix
+from .kinds import MEMORY, MOST, Kinds
 from .mixed_density import MixedDensity, Sampled
 
 WIDEST = 32
 """Most fields: the size of an entity's covariance grows with their square."""
-
-WIDTH = FIRST_KIND + MOST
-"""Counts and weights of an entity."""
-
-MEMORY = 4000.0
-"""Records that the common weights of the densities remember."""
-
-PRIOR_RECORDS = 4.0
-"""Records that say that the densities are as good as each other."""
 
 
 class Mixed(NamedTuple):
@@ -54,7 +45,10 @@ class Habits(Stored):
     """
 
     schema: ClassVar = {
-        "_entities": Entry((SLOTS, "w"), 0.0, dtype="<f4"),
+        "_ages": Entry((SLOTS,), 0.0, dtype="<f4"),
+        "_known": Entry((SLOTS,), 0.0, dtype="<f4"),
+        "_weights": Entry((SLOTS, DENSITIES), 0.0, dtype="<f4"),
+        "_records": Entry((SLOTS, MOST), 0.0, dtype="<f4"),
         "_products": Entry((SLOTS, "p"), dtype="<f4"),
         "_common": Entry((DENSITIES,), 0.0),
         "_shares": Entry(("s", "K"), 0.0),
@@ -64,7 +58,9 @@ class Habits(Stored):
 
     def __init__(self) -> None:
         self._kinds = Kinds()
-        self._entities = np.empty((0, 0), np.float32)
+        self._ages, self._known = np.empty((2, 0), np.float32)
+        self._weights = np.empty((0, DENSITIES), np.float32)
+        self._records = np.empty((0, MOST), np.float32)
         self._products = np.empty((0, 0), np.float32)
         self._shared: Shared | None = None
         self._common, self._new_common = np.zeros((2, DENSITIES))
@@ -82,20 +78,21 @@ class Habits(Stored):
         if self._shared is None or self._kinds.mixture is None:
             return network
         m, d = rows.shape
-        self.reserve(room, w=WIDTH, p=d * (d + 1) // 2)
+        if len(self._ages) < room:
+            self.reserve(room, p=d * (d + 1) // 2)
         gaussians = self._kinds.mixture.gaussians
         log_kinds = np.ascontiguousarray(gaussians.log_densities(np.ascontiguousarray(rows.T)).T)
         predicted = _unfilled(m, *self._shared.second_moment.shape)
+        own = Own(self._ages, self._known, self._weights, self._records, self._products)
         mix(
             rows, slots, fresh, network.log_density, log_kinds,
-            self._entities, self._products, self._shared, self._new_common, predicted,
+            own, self._shared, self._new_common, predicted,
         )  # fmt: skip
         self._predicted = predicted
         K = log_kinds.shape[1]
         self._shares = np.concatenate([self._shares.reshape(-1, K), predicted.shares])
-        of_network = predicted.log_share + network.log_density
         further_out = log_mass(predicted.distance[None], np.ones(1), rows)
-        return Mixed(np.logaddexp(of_network, predicted.log_others), further_out)
+        return Mixed(predicted.log_density, further_out)
 
     def ahead(self, slots: IntArray) -> Habits:
         """Return habits in which each of some entities (m,) has a slot of its own, in their order.
@@ -104,8 +101,9 @@ class Habits(Stored):
         """
         found = copy(self)
         found.end_batch()
-        if len(self._entities) > 0:
-            found._entities, found._products = self._entities[slots], self._products[slots]
+        if len(self._ages) > 0:
+            for name, _ in self._of_slots():
+                setattr(found, name, getattr(self, name)[slots])
         return found
 
     def conditionals(self, network: Predictive, which: Which) -> Predictive:
@@ -132,7 +130,7 @@ class Habits(Stored):
         """End a learning batch of ``rows`` (m, d): learn the ``usual`` ones (m,)."""
         shares = np.empty((len(rows), 0)) if self._shared is None else self._shares
         if self._kinds.learn(rows[usual], shares[usual]):
-            self._entities[:, FIRST_KIND:] = 0.0
+            self._records[:] = 0.0
         fading = np.exp(-self._new_common.sum() / MEMORY)
         self._common = self._common * fading + self._new_common
         self._share()
@@ -151,7 +149,7 @@ class Habits(Stored):
         mixture = self._kinds.mixture
         if mixture is None:
             return
-        common = self._common + PRIOR_RECORDS / DENSITIES
+        common = self._common + 1.0  # Laplace's rule: none is certain before it failed
         mean = mixture.gaussians.mean
         i, j = np.tril_indices(mean.shape[1])
         moment = mixture.covariances(mean)[:, i, j] + mean[:, i] * mean[:, j]
@@ -162,10 +160,10 @@ class Habits(Stored):
 
         Those of a single kind if there are no kinds.
         """
-        if self._shared is None or len(self._entities) == 0:
+        if self._shared is None or len(self._records) == 0:
             return np.zeros((len(slots), 1)), np.ones(1)
         weight = self._shared.weight
-        return self._entities[slots, FIRST_KIND : FIRST_KIND + len(weight)].astype(float), weight
+        return self._records[slots, : len(weight)].astype(float), weight
 
     def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs, of so many entities, as arrays."""
@@ -177,9 +175,9 @@ class Habits(Stored):
         Of rows with ``d`` fields and ``k`` entities; ``scored`` rows wait for the next boundary.
         """
         self._kinds.restore(arrays, d)
-        mixture, sizes = self._kinds.mixture, {"slots": 0, "w": 0, "p": 0, "s": 0, "K": 0}
-        if len(arrays["habit_entities"]) > 0:
-            sizes |= {"slots": k, "w": WIDTH, "p": d * (d + 1) // 2}
+        mixture, sizes = self._kinds.mixture, {"slots": 0, "p": 0, "s": 0, "K": 0}
+        if len(arrays["habit_ages"]) > 0:
+            sizes |= {"slots": k, "p": d * (d + 1) // 2}
         if mixture and scored:
             sizes |= {"s": scored, "K": len(mixture.count)}
         self.read_state(arrays, **sizes)
@@ -187,9 +185,7 @@ class Habits(Stored):
 
 
 def _unfilled(m: int, K: int, products: int) -> Predicted:
-    numbers, kinds = np.empty((4, m)), np.empty((2, m, K))
     weight, covariance = np.empty((m, DENSITIES)), np.empty((m, products))
-    log_share, log_others, freedom, distance = numbers
-    return Predicted(
-        log_share, log_others, weight, kinds[0], covariance, freedom, distance, kinds[1]
-    )
+    log_density, freedom, distance = np.empty((3, m))
+    kind_weight, shares = np.empty((2, m, K))
+    return Predicted(log_density, weight, kind_weight, covariance, freedom, distance, shares)

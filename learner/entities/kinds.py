@@ -19,8 +19,9 @@ MOST = 12
 STARTS = (240, 496, 1008)
 """Records after which the kinds are found anew, in all records so far."""
 
-MEMORY = 20_000.0
-"""Records that the kinds remember."""
+MEMORY = 4000.0
+"""Records that what all entities share remembers: the kinds, how much they count beside the other
+densities, and the usual scores of each age."""
 
 _ROUNDING = 1e-6
 

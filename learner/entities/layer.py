@@ -19,17 +19,14 @@ from faust_oslrau.learner.stored import SLOTS, Stored
 from . import population, profiles
 from .age_scores import AgeScores
 from .habits import Habits
-from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, restore_values, standardise
+from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, restored, standardise
 from .memory import FOLLOWED, Memories
 from .mixed_density import Sampled
+from .population import YOUNG
 from .roster import FormerEntities, Newcomer, Roster, stored
 from .watch import Watch
 
 Others = tuple[FloatArray, FloatArray, FloatArray]
-
-REFIT = 4096
-"""What entities are like is estimated at each boundary up to so many records, as it changes
-quickly, and later whenever as many have come."""
 
 _FIRST = {"first": counts("m"), "first_fresh": flags("m")}
 
@@ -226,7 +223,7 @@ class Entities(Stored):
         before, self._records = self._records, n
         self._habits.end_batch()
         self._scores.end_batch(learning=learning)
-        if learning and (n <= REFIT or n // REFIT > before // REFIT):
+        if learning and (n <= YOUNG or n // YOUNG > before // YOUNG):
             some = population.sampled(len(self.roster))
             self._population = population.estimate(
                 self._levels[some], self._statistics[some], self._population
@@ -286,9 +283,7 @@ class Entities(Stored):
         return nats - at_value, expected, deviation * np.exp(-at_mean)
 
     def _restored(self, U: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
-        X, slope = np.empty(U.shape), np.empty(U.shape)
-        restore_values(np.array(U, order="C"), units, self._reference, X, slope)
-        return X, slope
+        return restored(U, units, self._reference)
 
     def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""

@@ -23,6 +23,7 @@ import math
 
 import numpy as np
 
+from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 COUNT, SQUARES = range(2)
@@ -36,12 +37,14 @@ LOCATION, SCALE, FREEDOM = range(3)
 """Units of a field of a record, as predicted."""
 
 LONGEST = 1000.0
-"""Records that an entity's statistics remember, so that its scale can change."""
+"""Records that an entity's statistics remember, so that its scale and its habits can change."""
 
 KEEP = math.exp(-1.0 / LONGEST)
+"""Share of them that is left after another record."""
 
 YOUNG = 4.0
-"""Records up to which an entity's level may move far at once."""
+"""Records up to which an entity's level may move far at once: that of one far from all others would
+follow slowly, and its spread be too large."""
 
 FARTHEST_YOUNG, FARTHEST = 20.0, 6.0
 """Scales by which one record may lie off at the most: an outlier moves level and scale as one of so
@@ -50,44 +53,21 @@ many scales would."""
 LARGEST_VALUE = 1e15
 """Values in units of the stream are clipped here, so that sums of squares stay finite."""
 
-SMALL_SQUARE = 1e-8
-"""Squares below it are their own log1p, to the last digit."""
-
-LARGEST_SQUARE = 1e200
-"""Squares above it may have overflowed."""
-
 LARGEST_EXPONENT = 600.0
 """Exponent at which the way back ends: no expected value is as far from its level."""
 
 
 @kernel
-def bend(freedom: float) -> float:
-    """Return Wallace's factor, which makes the centre of the transform as steep as it should be."""
-    return (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)
-
-
-@kernel
 def to_gaussian(z: float, freedom: float) -> tuple[float, float]:
-    """Return u(z) of a value ``z`` of Student's t, and log u'(z)."""
-    square, factor = z * z / freedom, bend(freedom)
-    if square < SMALL_SQUARE:
-        logarithm, slope = square, math.log(factor) - 0.75 * square
-    elif square < LARGEST_SQUARE:
-        logarithm = math.log1p(square)
-        slope = math.log(factor * math.sqrt(square / logarithm) / (1.0 + square))
-    else:
-        logarithm = 2.0 * math.log(abs(z)) - math.log(freedom)
-        slope = math.log(factor) - 0.5 * (logarithm + math.log(logarithm))
+    """Return u(z) of a value ``z`` of Student's t, and log u'(z).
+
+    Wallace's ``factor`` makes the centre of the transform as steep as it should be.
+    """
+    square, factor = z * z / freedom, (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)
+    logarithm = math.log1p(square)
+    ratio = square / logarithm if square > 0.0 else 1.0
+    slope = math.log(factor * math.sqrt(ratio) / (1.0 + square))
     return math.copysign(factor * math.sqrt(freedom * logarithm), z), slope
-
-
-@kernel
-def from_gaussian(u: float, freedom: float) -> tuple[float, float]:
-    """Return z with u(z) = ``u``, and log u'(z)."""
-    scaled = u / bend(freedom)
-    logarithm = min(scaled * scaled / freedom, LARGEST_EXPONENT)
-    z = math.copysign(math.sqrt(freedom * math.expm1(logarithm)), u)
-    return z, to_gaussian(z, freedom)[1]
 
 
 @kernel
@@ -162,12 +142,15 @@ def standardise(
         jacobian[r] = total
 
 
-@kernel
-def restore_values(U: Array, units: Array, reference: Array, X: Array, slope: Array) -> None:
-    """Fill ``X`` (m, d) with the values of ``U`` in the fields' units, ``slope`` with log dU/dX."""
-    for r in range(U.shape[0]):
-        for v in range(U.shape[1]):
-            location, scale = units[r, v, LOCATION], units[r, v, SCALE]
-            z, bent = from_gaussian(U[r, v], units[r, v, FREEDOM])
-            X[r, v] = reference[0, v] + reference[1, v] * (location + scale * z)
-            slope[r, v] = bent - math.log(scale * reference[1, v])
+def restored(
+    U: FloatArray, units: FloatArray, reference: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the values (m, d) of ``U`` in the fields' units, and log dU/dX there."""
+    location, scale, freedom = units[..., LOCATION], units[..., SCALE], units[..., FREEDOM]
+    factor = (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)
+    logarithm = np.minimum((U / factor) ** 2 / freedom, LARGEST_EXPONENT)
+    square = np.expm1(logarithm)
+    ratio = np.divide(square, logarithm, out=np.ones_like(square), where=logarithm > 0.0)
+    slope = np.log(factor * np.sqrt(ratio)) - logarithm
+    values = location + scale * np.copysign(np.sqrt(freedom * square), U)
+    return reference[0] + reference[1] * values, slope - np.log(scale * reference[1])

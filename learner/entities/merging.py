@@ -16,7 +16,6 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.keys import Key
 
 from . import memory, population
-from .habit_kernels import FIRST_KIND
 from .levels import MEMORY, SQUARES
 from .roster import FormerEntities, keys_of, packed_keys
 
@@ -60,10 +59,10 @@ def merge_entities(states: Sequence[Arrays], limit: int, former_limit: int) -> A
         "entity_scores": _of(kept, [_scores(state, first) for state in states]),
     }
     merged["entity_population"] = _population(merged)
-    if len(first["habit_entities"]) > 0:
-        counts, products = zip(*(_habits(state, first) for state in states), strict=True)
-        merged["habit_entities"] = _of(kept, counts)
-        merged["habit_products"] = _of(kept, products)
+    if len(first["habit_ages"]) > 0:
+        for what in ("ages", "known", "weights", "records", "products"):
+            columns = [_habits(state, first, f"habit_{what}") for state in states]
+            merged[f"habit_{what}"] = _of(kept, columns)
     merged["habit_common"] = np.sum([state["habit_common"] for state in states], axis=0)
     return merged
 
@@ -128,13 +127,9 @@ def _population(merged: Arrays) -> FloatArray:
     return found
 
 
-def _habits(state: Arrays, first: Arrays) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return counts and products of a state's entities; of records of the first one's kinds."""
-    k = len(state["entity_levels"])
-    counts, products = state["habit_entities"].copy(), state["habit_products"]
-    if len(counts) == 0:
-        counts = np.zeros((k, first["habit_entities"].shape[1]), np.float32)
-        products = np.zeros((k, first["habit_products"].shape[1]), np.float32)
-    if state is not first:
-        counts[:, FIRST_KIND:] = 0.0
-    return counts, products
+def _habits(state: Arrays, first: Arrays, name: str) -> NDArray[np.float32]:
+    """Return a column of the habits of a state's entities; none has records of others' kinds."""
+    column: NDArray[np.float32] = state[name]
+    if len(column) == 0 or (name == "habit_records" and state is not first):
+        return np.zeros((len(state["entity_levels"]), *first[name].shape[1:]), np.float32)
+    return column

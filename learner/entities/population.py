@@ -14,35 +14,24 @@ from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
 
 from .levels import B0, COUNT, LONGEST, M0, MEMORY, NU, SQUARES, TAU2
 
+YOUNG = 4096
+"""Records up to which a stream is young. What entities are like changes quickly, so it is estimated
+at each boundary, and later whenever as many have come; and nothing is said of entities yet, as all
+are new, and none is known well."""
+
 SAMPLED = 1024
 """Entities that tell what all are like at the most: their errors are then a few per cent."""
 
 SMALLEST_VARIANCE = 1e-12
 """Smallest variance of an entity, in units of the stream."""
 
-SMALLEST_SPREAD = 1e-3
-"""Smallest variance of the entities' levels, as a share of their usual variance."""
-
 FEWEST_FREEDOM, MOST_FREEDOM = 0.3, 200.0
 """Degrees of freedom of the prior of variances: from entities whose deviations differ by factors
 of thousands to those whose deviations hardly differ."""
 
-LEAST_KNOWN = 0.9
-"""Degrees of freedom from which on an entity's variance is known: two records, one just forgotten a
-little."""
-
-GUESS = 0.28
-"""Variance of log variances that some entities are assumed to have, as with about 8 degrees of
-freedom; it stands for ``GUESS_COUNT`` entities."""
-
-GUESS_COUNT = 2.0
-
 FARTHEST_LEVEL = 8.0
 """Levels further from the median than so many deviations (by the median absolute one) count as
 less far: one broken entity must not change what is expected of all."""
-
-FARTHEST_LOG = 100.0
-"""The same for squared differences of log variances."""
 
 
 def first_population(d: int) -> FloatArray:
@@ -70,7 +59,7 @@ def estimate(mean: FloatArray, statistics: NDArray[np.float32], before: FloatArr
     population = before.copy()
     count, squares = (statistics[:, :, at].astype(np.float64) for at in (COUNT, SQUARES))
     freedom = np.maximum(count - 1.0, 0.0)
-    known = np.count_nonzero(freedom >= LEAST_KNOWN, axis=0) >= 2
+    known = np.count_nonzero(freedom > 0.0, axis=0) >= 2
     if not known.any():
         return population
     nu, tau2 = variance_prior(squares, freedom)
@@ -90,14 +79,11 @@ def variance_prior(squares: FloatArray, freedom: FloatArray) -> tuple[FloatArray
     """
     half = np.maximum(freedom, 1.0) / 2.0
     noise = trigamma(half)
-    weight = np.where(freedom >= LEAST_KNOWN, 1.0 / (noise + 0.5), 0.0)
+    weight = np.where(freedom > 0.0, 1.0 / (noise + 0.5), 0.0)
     logarithm = np.log(np.maximum(squares / (2.0 * half), SMALLEST_VARIANCE))
     logarithm += np.log(half) - digamma(half)
     centre = weighted_mean(logarithm, weight)
-    excess = np.minimum((logarithm - centre) ** 2, FARTHEST_LOG) - noise
-    entities = weight.sum(axis=0) / np.maximum(weight.max(axis=0), 1e-300)
-    spread = np.maximum(weighted_mean(excess, weight), 0.0) * entities + GUESS_COUNT * GUESS
-    spread = np.maximum(spread / (entities + GUESS_COUNT), 0.01)
+    spread = np.maximum(weighted_mean((logarithm - centre) ** 2 - noise, weight), 0.01)
     nu = np.clip(2.0 * inverse_trigamma(spread), FEWEST_FREEDOM, MOST_FREEDOM)
     tau2 = np.exp(centre + digamma(nu / 2.0) - np.log(nu / 2.0))
     return nu, np.maximum(tau2, SMALLEST_VARIANCE)
@@ -123,7 +109,7 @@ def level_prior(
     entities = square.sum(axis=0) / np.maximum(square.max(axis=0), 1e-300)
     between = np.maximum(weighted_mean((level - m0) ** 2 * bessel - noise, square), 0.0)
     guess = 0.02 * (between + tau2)
-    return m0, np.maximum((between * entities + guess) / (entities + 1.0), SMALLEST_SPREAD * tau2)
+    return m0, (between * entities + guess) / (entities + 1.0)
 
 
 def weighted_mean(values: FloatArray, weight: FloatArray) -> FloatArray:

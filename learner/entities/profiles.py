@@ -25,9 +25,6 @@ which on its weights of the kinds are."""
 FEWEST_RECORDS = 64.0
 """Records of an entity from which on it is held against the others."""
 
-MOST_COMPARED = 256
-"""Entities that tell what is usual at the most."""
-
 
 class Known(NamedTuple):
     """Statistics of all entities, by their slots.
@@ -49,7 +46,7 @@ class Known(NamedTuple):
 
 def compare(watch: Watch, known: Known, slots: Slots) -> None:
     """Learn from some entities (k,) how unusual entities are."""
-    watch.compare(_deviations(known, _with_records(known, slots)[-MOST_COMPARED:]))
+    watch.compare(_deviations(known, _with_records(known, slots)))
 
 
 def judge(watch: Watch, known: Known, largest: float) -> None:

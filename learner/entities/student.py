@@ -14,8 +14,6 @@ from faust_oslrau.learner.density.gaussian_kernels import LEAST_PIVOT, LOG_2PI
 from faust_oslrau.learner.density.given_others import DISTANCE, MEAN, NORM, VARIANCE, tell_columns
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
-LOG_PI = math.log(math.pi)
-
 NODES = 20
 """Gaussians that stand for one Student's t."""
 
@@ -94,9 +92,9 @@ def fill_upper(covariance: Array, order: Array, n: int, factor: Array) -> None:
 @kernel
 def log_student(square: float, log_scale: float, freedom: float, n: int) -> float:
     """Return the log-density of Student's t of ``n`` fields by a squared distance."""
-    half = 0.5 * (freedom + n)
-    norm = math.lgamma(half) - math.lgamma(0.5 * freedom) - 0.5 * n * (math.log(freedom) + LOG_PI)
-    return norm - log_scale - half * math.log1p(square / freedom)
+    half, more = 0.5 * freedom, 0.5 * n
+    norm = math.lgamma(half + more) - math.lgamma(half) - more * (math.log(half) + LOG_2PI)
+    return norm - log_scale - (half + more) * math.log1p(square / freedom)
 
 
 @kernel

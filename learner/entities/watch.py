@@ -4,7 +4,7 @@ An entity is as unusual as the largest of its deviations from the others (`profi
 by what nine entities in ten stay below: so a field in which entities differ wildly by nature does
 not decide. The logarithms of these are about Gaussian over entities; a p-value is the tail of
 Student's t with their median and the spread above it, by quantiles that a few broken entities do
-not move.
+not move. Few entities leave it few degrees of freedom, so that hardly any is unusual.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import ndtri, stdtr
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.keys import LONGEST_NAME, Key, entity_name
@@ -30,20 +30,15 @@ from faust_oslrau.learner.scoring.entity_events import (
 from faust_oslrau.learner.state_schema import Entry, counts, expect, flags, read
 from faust_oslrau.learner.stored import SLOTS, Stored, doubled
 
+from .population import YOUNG
 from .roster import Newcomer, packed_keys, unpacked
 
 EVENTS = (NEW, UNUSUAL)
 """What may be watched for. Entities that were unusual and are usual again belong to the latter."""
 
-YOUNG = 4096
-"""Records of a stream up to which nothing is said: all entities are new, and none is known well."""
-
 EVERY, LATEST = 1024, 128
 """After so many records, the entities of the latest ones are judged. Judging all of them would take
 too long."""
-
-FEWEST_ENTITIES = 20
-"""Entities from which on they tell what is usual."""
 
 SHARE = 0.9
 """Share of the entities whose deviations are usual ones."""
@@ -51,9 +46,9 @@ SHARE = 0.9
 LEAST_SPREAD = 0.2
 """Least deviation of the logarithms: entities that hardly differ are not unusual for that."""
 
-QUANTILES = {0.75: 0.674, 0.9: 1.282}
-"""Shares of the entities by which the spread of the logarithms is estimated, with the deviations of
-a Gaussian there. Only those above the median count: what is usual has a shape of its own."""
+QUANTILES = np.array([0.75, 0.9])
+"""Shares of the entities by which the spread of the logarithms is estimated, as in a Gaussian: the
+larger spread counts. Below the median, what is usual has a shape of its own."""
 
 EFFICIENCY = 0.4
 """Share of the entities that would tell as much about the spread by a standard deviation."""
@@ -138,14 +133,14 @@ class Watch(Stored):
 
     def compare(self, deviations: FloatArray) -> None:
         """Learn what is usual from the deviations (k, c) of some entities."""
-        if len(deviations) < FEWEST_ENTITIES:
+        if len(deviations) == 0:
             return
         size = np.abs(deviations)
         self._usual = np.maximum(np.quantile(size, SHARE, axis=0), 1.0)
         logarithm = _logarithm(size / self._usual)
         centre = np.median(logarithm)
-        above = np.quantile(logarithm, list(QUANTILES)) - centre
-        spread = max(*(above / np.array(list(QUANTILES.values()))), LEAST_SPREAD)
+        above = np.quantile(logarithm, QUANTILES) - centre
+        spread = max(*(above / ndtri(QUANTILES)), LEAST_SPREAD)
         self._others = np.array([centre, spread, len(deviations)])
 
     def p_value(self, deviations: FloatArray) -> FloatArray:

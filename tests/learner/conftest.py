@@ -20,7 +20,6 @@ def sooner():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(watch, "YOUNG", 800)
         patch.setattr(watch, "EVERY", 128)
-        patch.setattr(watch, "FEWEST_ENTITIES", 5)
         patch.setattr("faust_oslrau.learner.rates.layer.MOST_ENTITIES", 5)
         yield
 

@@ -84,7 +84,7 @@ class NaiveHabits:
         self.weights = weights / weights.sum()
         shares = self.kind_weights() * np.exp(of_kinds - of_kinds.max())
         covariance, _ = self.own_covariance()
-        self.kinds = np.exp(-1 / 2000) * self.kinds + shares / shares.sum()
+        self.kinds = np.exp(-1 / 1000) * self.kinds + shares / shares.sum()
         if self.age >= 2:
             self.learn_products(row, covariance)
         self.age += 1
@@ -102,6 +102,6 @@ class NaiveHabits:
         x = np.clip(x, -5, 5)
         known = self.count > 2 * self.d
         weight = min(1.0, (n + 3 * np.sqrt(2 * n)) / square) if known else 1.0
-        self.count = np.exp(-1 / 2000) * self.count + weight
+        self.count = np.exp(-1 / 1000) * self.count + weight
         products = np.outer(x, x) + rest
         self.products += weight / self.count * (products - self.products)
