@@ -315,5 +315,5 @@ class OSLRAU(NetworkDensity, Model):
             done = learn(network.pools, Z, values, done, batch_size, complete, evaluated, rule)
             if done < Z.shape[1]:
                 values = None  # nodes move
-                network.reserve(*structure_bound(network.header))
+                network.reserve(*structure_bound(network.pools))
         self._collect(Z, due)

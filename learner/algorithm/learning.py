@@ -11,14 +11,13 @@ from faust_oslrau.learner.network.layout import (
     EDGES_TOP,
     NIL,
     NODES_TOP,
-    PRODUCT_SCOPES,
-    PRODUCT_STATS,
-    PRODUCTS,
+    PRODUCT,
     ROOT,
     SCOPES_TOP,
     STATS_TOP,
     Pools,
     deepest,
+    moments_length,
 )
 from faust_oslrau.learner.vector.blocks import copy_columns, new_block
 from faust_oslrau.learner.vector.compiler import Array, kernel
@@ -93,7 +92,7 @@ def make_way(pools: Pools, m: int, rule: LearningRule) -> None:
 def has_room(pools: Pools) -> bool:
     """Whether every pool has room for the worst case of one mini-batch."""
     header, nodes, edges, scopes, stats = pools
-    n_nodes, n_edges, n_scopes, n_stats = structure_bound(header)
+    n_nodes, n_edges, n_scopes, n_stats = structure_bound(pools)
     return (
         header[NODES_TOP] + n_nodes <= nodes.shape[0]
         and header[EDGES_TOP] + n_edges <= edges.shape[0]
@@ -103,11 +102,16 @@ def has_room(pools: Pools) -> bool:
 
 
 @kernel
-def structure_bound(header: Array) -> tuple[int, int, int, int]:
+def structure_bound(pools: Pools) -> tuple[int, int, int, int]:
     """Return the most nodes, edges, scope entries and statistics that one mini-batch can add.
 
     Each product merges one pair of children in a mini-batch: into a mixture of two products, with
     as many leaves as the joint scope has variables.
     """
-    n, k = header[PRODUCTS], header[PRODUCT_SCOPES]
-    return k + 3 * n, k + 5 * n, k, 2 * header[PRODUCT_STATS]
+    n, k, statistics = 0, 0, 0
+    for i in range(pools.header[NODES_TOP]):
+        if pools.nodes[i]["kind"] == PRODUCT:
+            n += 1
+            k += pools.nodes[i]["n_scope"]
+            statistics += moments_length(pools.nodes[i]["n_scope"])
+    return k + 3 * n, k + 5 * n, k, 2 * statistics

@@ -107,8 +107,12 @@ def observed_distances(
     come in whole lanes, and of which ``which`` says which ones lack the same. ``directions``
     (>= 2 k, >= k) is scratch.
     """
+    aligned_stack()
     k = len(variables)
-    whole = whiten_observed(Z, variables, start, mean, W, lanes)
+    for a in range(k):
+        gap = load(Z, variables[a], start) - mean[a]
+        store(lanes, a, 0, choose(gap == gap, gap, 0.0))
+    whole = whiten(W, lanes)
     for i in range(n):
         if which[i] != i:
             continue
@@ -120,22 +124,6 @@ def observed_distances(
         for j in range(i, n):
             if which[j] == i:
                 lanes[OBSERVED_DISTANCE, j], lanes[OBSERVED_NORM, j] = lanes[SQUARED, j], norm
-
-
-@kernel
-def whiten_observed(
-    Z: Array, variables: Array, start: int, mean: Array, W: Array, lanes: Array
-) -> Value:
-    """Fill ``lanes`` with distances from the mean, 0 where values are missing, and with y.
-
-    Returns its squared length.
-    """
-    aligned_stack()
-    k = len(variables)
-    for a in range(k):
-        gap = load(Z, variables[a], start) - mean[a]
-        store(lanes, a, 0, choose(gap == gap, gap, 0.0))
-    return whiten(W, lanes)
 
 
 @kernel

@@ -9,18 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.density.gaussian_kernels import TYPICAL
 from faust_oslrau.learner.protocol import Comparable, RowDensities, Which, of_rows
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.clock import DAY
 from faust_oslrau.learner.scoring.ranking import share_of_batch
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, expect
 from faust_oslrau.learner.stored import SLOTS, Stored, doubled
+from faust_oslrau.learner.typical import typical_distances
 
 from .running_means import MEAN, WEIGHT, read_spans, take_means
-
-FARTHEST = 1e150
-"""Distance that larger ones count as, so that their squares are numbers."""
 
 
 class History(Stored):
@@ -180,17 +177,3 @@ class GivenMeans(RowDensities):
         """Compare each field with all other columns; the means have no nats."""
         nats, expected, deviation = self._model.given_others(X)
         return self._history.without_means(nats), expected, deviation
-
-
-def typical_distances(gaps: FloatArray) -> FloatArray:
-    """Return the deviations (d,) of Gaussians whose distances have the medians of ``gaps`` (m, d).
-
-    Where most gaps are 0, the root of the mean square; 0 if nothing differs.
-    """
-    distance = np.minimum(np.abs(np.ascontiguousarray(gaps.T)), FARTHEST)
-    n = np.count_nonzero(~np.isnan(distance), axis=1)
-    ordered = np.sort(distance)  # NaN last
-    places = np.stack([np.maximum(n - 1, 0) // 2, np.minimum(n // 2, len(gaps) - 1)], axis=1)
-    middle = np.take_along_axis(ordered, places, axis=1).mean(axis=1) / TYPICAL
-    squares = np.nansum(distance**2, axis=1) / np.maximum(n, 1)
-    return np.asarray(np.where(middle > 0.0, middle, np.sqrt(squares)), np.float64)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.typical import FARTHEST
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 MOST_SPANS = 4
@@ -65,9 +66,6 @@ def _read(text: str) -> Span:
 MEAN, WEIGHT = range(2)
 """Statistics of a field over a span: the mean, and the sum of the weights of its values."""
 
-FARTHEST = 4.0
-"""Spreads around the mean by which one value may move it."""
-
 LARGEST = 1e300
 """Means stay within it, so that huge values do not make them infinite."""
 
@@ -104,7 +102,8 @@ def take_means(
         if fresh[r]:
             means[slot] = 0.0
             last[slot] = -1
-        seconds = elapsed(last[slot], times[r])
+        since = last[slot] if last[slot] >= 0 else times[r]
+        seconds = max(times[r] - since, 0) / 1000.0
         last[slot] = max(last[slot], times[r])
         for s in range(len(length)):
             keep = math.exp(-(seconds if timed[s] else 1.0) / length[s])
@@ -122,11 +121,3 @@ def take_means(
                     if mean == mean:
                         moved = mean + min(max(x - mean, -farthest), farthest) / own[WEIGHT]
                     own[MEAN] = min(max(moved, -LARGEST), LARGEST)
-
-
-@kernel
-def elapsed(before: int, now: int) -> float:
-    """Return the seconds between two time stamps, 0 if one is unknown or time goes backwards."""
-    if before < 0 or now <= before:
-        return 0.0
-    return (now - before) / 1000.0

@@ -23,15 +23,10 @@ from .layout import (
     N_NODES,
     NIL,
     NODES_TOP,
-    PRODUCT,
-    PRODUCT_SCOPES,
-    PRODUCT_STATS,
-    PRODUCTS,
     ROOT,
     SCOPES_TOP,
     STATS_TOP,
     Pools,
-    moments_length,
     statistics_length,
 )
 
@@ -62,8 +57,6 @@ def new_node(pools: Pools, kind: int, scope: int, n_scope: int, before: int) -> 
     nodes[i]["observed"] = 0.0
     nodes[i]["mean"] = 0.0
     nodes[i]["variance"] = 0.0
-    if kind == PRODUCT:
-        count_product(header, n_scope, 1)
     if kind != LEAF:
         link(header, nodes, i, before)
     return i
@@ -73,22 +66,12 @@ def new_node(pools: Pools, kind: int, scope: int, n_scope: int, before: int) -> 
 def free_node(pools: Pools, i: int) -> None:
     """Put a node without edges on the free list; the place of its statistics stays unused."""
     header, nodes = pools.header, pools.nodes
-    if nodes[i]["kind"] == PRODUCT:
-        count_product(header, nodes[i]["n_scope"], -1)
     if nodes[i]["kind"] != LEAF:
         unlink(header, nodes, i)
     nodes[i]["kind"] = FREE
     nodes[i]["first_edge"] = header[FREE_NODE]
     header[FREE_NODE] = i
     header[N_NODES] -= 1
-
-
-@kernel
-def count_product(header: Array, k: int, change: int) -> None:
-    """Count a product over ``k`` variables that is added (1) or removed (-1)."""
-    header[PRODUCTS] += change
-    header[PRODUCT_SCOPES] += change * k
-    header[PRODUCT_STATS] += change * moments_length(k)
 
 
 @kernel

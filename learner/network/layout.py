@@ -74,25 +74,21 @@ NIL = 2**32 - 1
     N_NODES,
     FIRST,
     LAST,
-    PRODUCTS,
-    PRODUCT_SCOPES,
-    PRODUCT_STATS,
     MIXTURES,
     MULTIVARIATE_LEAVES,
     MERGES_DENIED,
     BACKGROUND,
     HEADER_SIZE,
-) = range(18)
+) = range(15)
 """Slots of the header: the root, the end of the used part of each pool, the free lists, the number
-of live nodes, the ends of the list of nodes to evaluate, the number of products and the total size
-of their scopes and statistics, counters of structure changes, and the background component: a child
-of the root that every record updates (NIL without one)."""
+of live nodes, the ends of the list of nodes to evaluate, counters of structure changes, and the
+background component: a child of the root that every record updates (NIL without one)."""
 
 
 CHANGES = [MIXTURES, MULTIVARIATE_LEAVES, MERGES_DENIED]
 """Counters of structure changes."""
 
-COUNTERS = (N_NODES, PRODUCTS, PRODUCT_SCOPES, PRODUCT_STATS, *CHANGES)
+COUNTERS = (N_NODES, *CHANGES)
 """Slots of what is counted."""
 
 

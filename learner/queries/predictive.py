@@ -112,15 +112,14 @@ def add_gaussian(
     each row. Rows that lack the same variables share the gains.
     """
     k, before = len(variables), -1
-    missing, directions = np.zeros(k, np.bool_), np.empty((2 * k, k))
-    gain, conditional = np.empty((k, k)), np.empty(k)
+    missing, gain, deviation = np.zeros(k, np.bool_), np.empty((1, k, k)), np.empty((1, k))
     for r in range(len(share)):
         if share[r] <= NEGLIGIBLE:
             continue
         if before < 0 or not lack_the_same(Z, variables, before, r):
             for a in range(k):
                 missing[a] = Z[variables[a], r] != Z[variables[a], r]
-            condition(whitening, missing, directions, gain, conditional)
+            condition(whitening.reshape((1, k, k)), missing, gain, deviation)
         row, before = 0, r
         for a in range(k):
             if not missing[a]:
@@ -128,8 +127,8 @@ def add_gaussian(
             centre, v, column = mean[a], variables[a], 0
             for b in range(k):
                 if not missing[b]:
-                    centre += gain[row, column] * (Z[variables[b], r] - mean[b])
+                    centre += gain[0, row, column] * (Z[variables[b], r] - mean[b])
                     column += 1
-            deviation = scale[v] * conditional[row]
-            append(v, r, share[r], location[v] + scale[v] * centre, deviation, components)
+            wide = scale[v] * deviation[0, row]
+            append(v, r, share[r], location[v] + scale[v] * centre, wide, components)
             row += 1

@@ -29,8 +29,8 @@ SIZE = np.array([np.inf, 1e5, 1e4, 1e3, 100.0, 30.0, 5.0])
 HOURS = (24, 168)
 """Hours of the profiles of a day and of a week, which they are part of once they are over."""
 
-PROFILES = ("none", "daily steps", "weekly steps", "daily lines", "weekly lines")
-"""By what a level is multiplied: steps from hour to hour, or lines between the middles of hours."""
+PROFILES = ("none", "daily", "weekly")
+"""By what a level is multiplied."""
 
 FILTERS = (len(PROFILES), len(KEPT), len(SIZE))
 
@@ -49,7 +49,8 @@ VISITS = 8.0
 PROFILE_RECORDS = 4.0
 """Records that speak for an hour of a profile to be an average one."""
 
-_LARGEST = 1e15
+MOST_RECORDS = 1e15
+"""More are in no state."""
 
 
 class Predicted(NamedTuple):
@@ -126,11 +127,11 @@ class Filters(Stored):
     """
 
     schema: ClassVar = {
-        "_shape": Entry((SLOTS, *FILTERS), POSITIVE, _LARGEST, new=FIRST_RECORDS),
-        "_rate": Entry((SLOTS, *FILTERS), POSITIVE, _LARGEST, new=FIRST_WINDOWS),
+        "_shape": Entry((SLOTS, *FILTERS), POSITIVE, MOST_RECORDS, new=FIRST_RECORDS),
+        "_rate": Entry((SLOTS, *FILTERS), POSITIVE, MOST_RECORDS, new=FIRST_WINDOWS),
         "_log_weight": Entry((SLOTS, *FILTERS), LEAST["log_weight"], 0.0),
-        "_hours": Entry((SLOTS, 2, sum(HOURS)), 0.0, _LARGEST),
-        "_visit": Entry((SLOTS, 2), 0.0, _LARGEST),
+        "_hours": Entry((SLOTS, 2, sum(HOURS)), 0.0, MOST_RECORDS),
+        "_visit": Entry((SLOTS, 2), 0.0, MOST_RECORDS),
         "_visited": Entry((1,), 0, HOURS[1] - 1, dtype="<i8"),
     }
     prefix = "rate_"
@@ -196,20 +197,13 @@ class Filters(Stored):
         self._visit[:] = 0.0
 
     def _profile(self, hour: float) -> FloatArray:
-        """Return how an hour of the week differs from an average one (n, profiles)."""
-        before, after = self._hour(hour - 0.5), self._hour(hour + 0.5)
-        share = (hour - 0.5) % 1.0
-        between = (1.0 - share) * before + share * after
-        return np.column_stack([np.ones(len(between)), self._hour(hour), between])
-
-    def _hour(self, hour: float) -> FloatArray:
-        """Return what an hour of the day and of the week brings (n, 2), in average hours."""
+        """Return what an hour of the day and of the week brings (n, profiles), in average hours."""
         hours = self._hours
         records, windows = hours[:, :, : HOURS[0]].sum(axis=2).T[:, :, None]
         mean = np.maximum(records, FIRST_RECORDS) / np.maximum(windows, 1.0)
         records, windows = hours[:, :, _places(hour)].transpose(1, 0, 2)
-        brought: FloatArray = (records + PROFILE_RECORDS) / (windows * mean + PROFILE_RECORDS)
-        return brought
+        brought = (records + PROFILE_RECORDS) / (windows * mean + PROFILE_RECORDS)
+        return np.column_stack([np.ones(len(brought)), brought])
 
 
 def _places(hour: float) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, flags, read
 from faust_oslrau.learner.stored import Stored
+from faust_oslrau.learner.typical import FARTHEST
 from faust_oslrau.learner.vector.blocks import row_sums
 
 from .calendar import UNKNOWN, Calendar, week, weekday
@@ -25,7 +26,7 @@ from .days import (
     between_hours,
 )
 from .recent import RecentRows, Rows
-from .shapes import FARTHEST, find_shape, median, middle, without_days
+from .shapes import find_shape, median, middle, without_days
 
 FEWEST_DAYS, FEWEST_WEEKS = 5, 4
 """Days that a daily shape must have predicted before it counts, and weeks that a weekly one must

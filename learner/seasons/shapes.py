@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
-from faust_oslrau.learner.density.gaussian_kernels import TYPICAL
+from faust_oslrau.learner.typical import FARTHEST, typical_distances
 
 CHANCE = 1e-3
 """Probability at most that a shape predicts days so much better than none by chance, for it to
@@ -25,9 +25,6 @@ DOUBTFUL = 1.0
 GAIN = 0.02
 """Share of the variance that a shape must explain, at least, to begin to count; a quarter of it to
 go on. Less is not worth learning anew."""
-
-FARTHEST = 4.0
-"""Hours further from the median of their days than so many deviations count as less far."""
 
 
 class Shape(NamedTuple):
@@ -70,7 +67,8 @@ def find_shape(
 
 def clipped(hours: FloatArray, centre: FloatArray, least: FloatArray) -> FloatArray:
     """Return hours (j, 24, d) not further from a ``centre`` of that shape than usual ones."""
-    far = np.maximum(FARTHEST * deviation(hours - centre), least)
+    rest = (hours - centre).reshape(-1, hours.shape[2])
+    far = np.maximum(FARTHEST * typical_distances(rest), least)
     return np.clip(hours, centre - far, centre + far)
 
 
@@ -157,13 +155,3 @@ def median(values: FloatArray) -> FloatArray:
     lower = np.take_along_axis(ordered, np.maximum(k - 1, 0) // 2, axis=0)
     upper = np.take_along_axis(ordered, np.minimum(k // 2, len(values) - 1), axis=0)
     return np.asarray((lower + upper)[0] / 2.0)
-
-
-def deviation(rest: FloatArray) -> FloatArray:
-    """Return the deviation (d,) of Gaussians with the same median distance from 0 (j, 24, d).
-
-    Where most of them are 0, the root of their mean square.
-    """
-    flat = rest.reshape(-1, rest.shape[2])
-    typical = np.nan_to_num(median(np.abs(flat))) / TYPICAL
-    return np.where(typical > 0.0, typical, np.sqrt(middle(flat**2)))

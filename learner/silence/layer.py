@@ -10,29 +10,11 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.keys import Key, entity_name
 from faust_oslrau.learner.scoring.block import BEGAN, ENDED, Silence, SilentEntity
-from faust_oslrau.learner.state_schema import Entry, expect
-from faust_oslrau.learner.stored import SLOTS as OF_SLOTS
-from faust_oslrau.learner.stored import Stored, doubled
+from faust_oslrau.learner.state_schema import Entry, counts, expect
+from faust_oslrau.learner.stored import SLOTS, Stored, doubled
 
-from .following import (
-    AGAIN,
-    FEWEST,
-    LARGEST,
-    LAST,
-    MONTH,
-    N_NUMBERS,
-    N_PARTITION,
-    N_SILENT,
-    NEW,
-    NOW,
-    OLD,
-    SLOTS,
-    follow,
-    longest_usual,
-)
+from .following import AGAIN, FEWEST, LARGEST, MEMORY, Gaps, follow, longest_usual
 from .subjects import PARTITION, Names, own_slots, packed_names, read_names
-
-_UNKNOWN = np.where(np.arange(N_NUMBERS) == LAST, -1.0, 0.0)
 
 
 class Silences(Stored):
@@ -43,50 +25,63 @@ class Silences(Stored):
     """
 
     schema: ClassVar = {
-        "_partition": Entry((N_PARTITION,), 0.0),
-        "_numbers": Entry((OF_SLOTS, N_NUMBERS), new=_UNKNOWN),
-        "_largest": Entry((OF_SLOTS, 2, LARGEST), dtype="<f4"),
-        "_deadlines": Entry((OF_SLOTS,), -np.inf, np.inf, new=np.inf),
-        "_last": Entry((OF_SLOTS, 2), dtype="<i8", new=-1),
+        "_times": Entry((SLOTS,), -1.0, new=-1.0),
+        "_counts": counts(SLOTS, 2, most=MEMORY),
+        "_largest": Entry((SLOTS, 2, LARGEST), 0.0, dtype="<f4"),
+        "_since": Entry((SLOTS,), 0.0),
+        "_pauses": Entry((SLOTS, 2, AGAIN), 0.0, dtype="<f4"),
+        "_deadlines": Entry((SLOTS,), 0.0, np.inf, new=np.inf),
+        "_last": Entry((SLOTS, 2), dtype="<i8", new=-1),
     }
     prefix = "silence_"
 
     def __init__(self) -> None:
-        self._partition = np.zeros(N_PARTITION)
-        self._partition[SLOTS] = 1.0
-        self._numbers = np.zeros((0, N_NUMBERS))
-        self._largest = np.zeros((0, 2, LARGEST), np.float32)
-        self._deadlines = np.empty(0)
-        self._last = np.empty((0, 2), np.int64)
+        self._times, self._since, self._deadlines = np.empty((3, 0))
+        self._counts, self._last = np.empty((2, 0, 2), np.int64)
+        self._largest = np.empty((0, 2, LARGEST), np.float32)
+        self._pauses = np.empty((0, 2, AGAIN), np.float32)
         self._names: Names = [None]
         self.reserve(1)
+        self._times[PARTITION] = 0.0
 
     @property
     def n_silent(self) -> int:
         """The number of entities that are silent after the last row."""
-        return int(self._partition[N_SILENT])
+        return len(self._silent_slots())
 
     def silent(self, most: int) -> list[SilentEntity]:
         """Return up to ``most`` entities that are silent after the last row, the longest first."""
-        if self.n_silent == 0:
-            return []
-        is_known = self._numbers[:, NEW] + self._numbers[:, OLD] >= FEWEST
-        is_known[PARTITION] = False
-        slots = np.flatnonzero(is_known & (self._deadlines == np.inf))
-        slots = slots[np.argsort(self._numbers[slots, LAST], kind="stable")][:most]
+        slots = self._silent_slots()
+        slots = slots[np.argsort(self._times[slots], kind="stable")][:most]
         return [
             SilentEntity(
                 self._names[slot] or "",
                 int(self._last[slot, 1]),
-                longest_usual(self._numbers[slot], self._largest[slot]) / 1000.0,
+                longest_usual(slot, self._gaps) / 1000.0,
             )
             for slot in slots.tolist()
         ]
 
+    def _silent_slots(self) -> IntArray:
+        is_silent = (self._deadlines == np.inf) & (self._counts.sum(axis=1) >= FEWEST)
+        is_silent[PARTITION] = False
+        return np.flatnonzero(is_silent)
+
+    @property
+    def _gaps(self) -> Gaps:
+        return Gaps(
+            self._times,
+            self._counts,
+            self._largest,
+            self._since,
+            self._pauses,
+            self._deadlines,
+        )
+
     @property
     def limit(self) -> float:
         """The seconds after which a silence of the partition is too long; infinite if unknown."""
-        return longest_usual(self._numbers[PARTITION], self._largest[PARTITION]) / 1000.0
+        return longest_usual(PARTITION, self._gaps) / 1000.0
 
     def take(
         self, places: IntArray, moments: IntArray, slots: IntArray, fresh: Mask, keys: Sequence[Key]
@@ -102,13 +97,12 @@ class Silences(Stored):
         self.reserve(doubled(len(self._names), int(own.max(initial=0)) + 1))
         self._names += (len(self._deadlines) - len(self._names)) * [None]
         # Silences may be looked for only since an entity was known.
-        unnamed = (fresh | (self._numbers[own, LAST] < 0.0)) & (own != PARTITION)
+        unnamed = (fresh | (self._times[own] < 0.0)) & (own != PARTITION)
         silences, found, before = [], np.empty((2, 2)), np.empty((2, 2), np.int64)
         start = 0
         while start < len(own):
             row = follow(
-                start, own, fresh, places, moments, self._partition,
-                self._numbers, self._largest, self._deadlines, self._last, found, before,
+                start, own, fresh, places, moments, self._gaps, self._last, found, before
             )  # fmt: skip
             for at in (start + np.flatnonzero(unnamed[start : row + 1])).tolist():
                 self._names[own[at]] = entity_name(keys[at])
@@ -127,13 +121,13 @@ class Silences(Stored):
 
     def _begun(self, row: int) -> list[Silence]:
         """Return the silences that have become too long, those of the earliest deadlines first."""
-        now = self._partition[NOW]
+        now = self._times[PARTITION]
         late = np.flatnonzero(self._deadlines < now)
+        late = late[late != PARTITION]
         late = late[np.argsort(self._deadlines[late], kind="stable")]
-        last = self._numbers[late, LAST]
+        last = self._times[late]
         lengths = np.column_stack([now - last, self._deadlines[late] - last])
         self._deadlines[late] = np.inf
-        self._partition[N_SILENT] += len(late)
         return [
             _silence(row, BEGAN, self._names[slot], self._last[slot], lengths[i])
             for i, slot in enumerate(late.tolist())
@@ -141,22 +135,21 @@ class Silences(Stored):
 
     def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
-        n = int(self._partition[SLOTS])
+        n = int(np.flatnonzero(self._times >= 0.0)[-1]) + 1
         return super().state(n) | {"silence_names": packed_names(self._names[:n])}
 
     def restore(self, arrays: Arrays, entities: int) -> None:
         """Restore a state of so many entities at most; StateError if it cannot be one."""
         self.read_state(arrays, slots=range(1, entities + 2))
-        n, largest = len(self._numbers), self._largest
-        self._names = read_names(arrays, "silence_names", n)
-        expect(self._partition[SLOTS] == n, "as many entities as have gaps")
-        known = np.minimum(self._numbers[:, [NEW, OLD]], LARGEST)
-        expect((np.diff(largest) <= 0).all(), "the largest gaps of each entity in order")
-        are_all = np.count_nonzero(largest > 0, axis=2) == known
+        self._names = read_names(arrays, "silence_names", len(self._times))
+        expect((self._times[[PARTITION, -1]] >= 0.0).all(), "a time of the partition and entities")
+        is_bound = self._deadlines[PARTITION] <= self._deadlines.min()
+        expect(is_bound, "no deadline before the earliest one")
+        for longest in (self._largest, self._pauses):
+            expect((np.diff(longest) <= 0.0).all(), "the longest gaps of each entity in order")
+        known = np.count_nonzero(self._largest > 0.0, axis=2)
+        are_all = known == np.minimum(self._counts, LARGEST)
         expect(are_all.all(), "as many of the largest gaps as there are")
-        months = self._numbers[:, MONTH:].reshape(n, 2, AGAIN)
-        in_order = (np.diff(months) <= 0).all() and (months >= 0).all()
-        expect(in_order, "the longest gaps of each month in order")
 
 
 def _silence(

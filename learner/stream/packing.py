@@ -142,7 +142,7 @@ def from_bytes(new: Callable[..., S], data: bytes | Extent, learner: type[OSLRAU
         scorer = new(learner.from_bytes(arrays["learner"].tobytes()), **_parameters(values))
         given = {name: values[name] for name in _GIVEN if values.get(name) is not None}
         expect(_given(scorer) == given, "parameters that go together")
-        state, scorer.silences = scorer._state, "silence_partition" in arrays
+        state, scorer.silences = scorer._state, "silence_times" in arrays
         _restore_rows(state, values, arrays)
         state.ranking.restore(arrays, record_count(values["ranked"]))
         state.clock.restore(arrays)

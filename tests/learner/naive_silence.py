@@ -11,7 +11,7 @@ class NaiveSilences:
 
     def __init__(self):
         self.stamps, self.medians = [], []
-        self.now, self.mean, self.partition, self.entities = 0.0, 0.0, Gaps(), {}
+        self.now, self.partition, self.entities = 0.0, Gaps(), {}
 
     def process(self, entity, offset, timestamp):
         """Return ``(state, entity, last offset, length, limit)`` of what a record shows."""
@@ -25,10 +25,8 @@ class NaiveSilences:
             limit = self.partition.limit()
             if moved > limit:
                 shown.append(("ended", None, before[1], moved, limit))
-            self.partition.add(moved, limit, self.now)
-            known = min(self.partition.recent(), 256)
-            step = min(moved, 4 * self.mean) if known > 1 else moved
-            self.mean += (step - self.mean) / max(known, 1)
+            step = min(moved, self.partition.limit_of_lists() / 3)
+            self.partition.add(moved, self.now)
             self.now += step
         if entity is not None:
             own = self.entities.setdefault(entity, Gaps())
@@ -36,7 +34,7 @@ class NaiveSilences:
             if gap > limit:
                 shown.append(("ended", entity, own.offset, gap, limit))
             if gap > 0:
-                own.add(gap, limit, self.now)
+                own.add(gap, self.now)
             own.last, own.offset, own.silent = self.now, offset, False
         late = [
             (own.last + own.limit(), name, own)
@@ -63,13 +61,13 @@ class Gaps:
         self.lists, self.months, self.since = [[]], [[]], 0.0
         self.last, self.offset, self.silent = None, None, False
 
-    def add(self, gap, limit, now):
+    def add(self, gap, now):
         """Add a gap that ends now."""
         if now - self.since >= 30 * 86_400_000:
             self.months.append([])
             self.since = now
         bisect.insort(self.months[-1], gap)
-        if gap > (self.limit_of_lists() if self.recent() >= 1024 else limit):
+        if gap > self.limit_of_lists():
             return
         if len(self.lists[-1]) == 4096:
             self.lists.append([])
@@ -87,7 +85,7 @@ class Gaps:
 
     def limit_of_lists(self):
         """Return what the last two lists say of the longest silence that is usual."""
-        if self.recent() < 32:
+        if self.recent() < 64:
             return math.inf
         ends = (gaps[-8:] for gaps in self.lists[-2:])
         largest = sorted(itertools.chain(*ends), reverse=True)[:8]

@@ -77,7 +77,6 @@ SEVERAL_TYPES = {
     "math.log_positive": 3,  # and for the single precision of gaps
     "math.smaller": 2,
     "mixtures.add_component": 2,
-    "following.insert": 2,  # of float64 and of float32
     "editing.copy_part": 2,  # of scopes and of statistics
     # for vectors that lie in one piece, and for columns of matrices
     "missing_kernels.solve_missing": 2,

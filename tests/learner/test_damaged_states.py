@@ -88,7 +88,7 @@ def damages(array):
 
 
 ACCEPTED = {
-    "removed": "first silence_partition kinds_count kinds_mean kinds_sums kinds_squares",
+    "removed": "first silence_times kinds_count kinds_mean kinds_sums kinds_squares",
     "of another type": "incident_means incident_seen",
     "in another dimension": "learner",
     "longer": "recent_marks drift_reference",
@@ -100,7 +100,7 @@ ACCEPTED = {
     "below zero": "run_last pending_marks pending_scores mass_location "
     "season_centre season_latest season_dates season_open season_last "
     "season_beside entity_levels habit_products habit_new_common watch_others "
-    "history_last silence_deadlines incident_means changes background rate_log_weight rate_nats",
+    "history_last incident_means changes background rate_log_weight rate_nats",
 }
 """What may be done to which arrays: they may have any length or any number, or may be left out."""
 
@@ -198,10 +198,11 @@ TOGETHER = [
     ("incidents", 1340, {"evidence": lambda a: a + 2}),
     ("incidents", 1340, {"evidence_marks": lambda a: zero(a) - 10}),
     ("silences", 1000, {"clock": lambda a: a - 10**15}),
-    ("silences", 1000, {"silence_numbers": lambda a: a + 1}),
-    ("silences", 1000, {"silence_numbers": lambda a: np.hstack([a[:, :-1], a[:, -1:] + 1e15])}),
-    ("silences", 1000, {"silence_numbers": lambda a: np.hstack([a[:, :-1], a[:, -1:] - 1e15])}),
+    ("silences", 1000, {"silence_times": lambda a: zero(a) - 1}),
+    ("silences", 1000, {"silence_counts": zero}),
+    ("all", 1460, {"silence_deadlines": lambda a: np.append(1e15, np.zeros(len(a) - 1))}),
     ("silences", 1000, {"silence_largest": lambda a: a[..., ::-1]}),
+    ("silences", 1000, {"silence_pauses": lambda a: a[..., ::-1]}),
     ("seasons", 1960, {"season_usual": zero}),
     ("entities", 1460, {"level": lambda a: np.append(a, 1), "spread": lambda a: np.append(a, 1)}),
     ("entities", 1460, {"entity_ages": zero}),
