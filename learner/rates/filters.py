@@ -29,8 +29,8 @@ SIZE = np.array([np.inf, 1e5, 1e4, 1e3, 100.0, 30.0, 5.0])
 HOURS = (24, 168)
 """Hours of the profiles of a day and of a week, which they are part of once they are over."""
 
-PROFILES = ("none", "daily", "weekly")
-"""By what a level is multiplied."""
+PROFILES = ("none", "daily steps", "weekly steps", "daily lines", "weekly lines")
+"""By what a level is multiplied: steps from hour to hour, or lines between the middles of hours."""
 
 FILTERS = (len(PROFILES), len(KEPT), len(SIZE))
 
@@ -197,13 +197,20 @@ class Filters(Stored):
         self._visit[:] = 0.0
 
     def _profile(self, hour: float) -> FloatArray:
-        """Return what an hour of the day and of the week brings (n, profiles), in average hours."""
+        """Return how an hour of the week differs from an average one (n, profiles)."""
+        before, after = self._hour(hour - 0.5), self._hour(hour + 0.5)
+        share = (hour - 0.5) % 1.0
+        between = (1.0 - share) * before + share * after
+        return np.column_stack([np.ones(len(between)), self._hour(hour), between])
+
+    def _hour(self, hour: float) -> FloatArray:
+        """Return what an hour of the day and of the week brings (n, 2), in average hours."""
         hours = self._hours
         records, windows = hours[:, :, : HOURS[0]].sum(axis=2).T[:, :, None]
         mean = np.maximum(records, FIRST_RECORDS) / np.maximum(windows, 1.0)
         records, windows = hours[:, :, _places(hour)].transpose(1, 0, 2)
-        brought = (records + PROFILE_RECORDS) / (windows * mean + PROFILE_RECORDS)
-        return np.column_stack([np.ones(len(brought)), brought])
+        brought: FloatArray = (records + PROFILE_RECORDS) / (windows * mean + PROFILE_RECORDS)
+        return brought
 
 
 def _places(hour: float) -> tuple[int, int]:
