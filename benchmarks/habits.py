@@ -33,8 +33,8 @@ a device has the value of another one. Where records have values by chance, noth
 *Logins*, *terminals*, *machines* and *pods* are systems that served for no choice
 (`benchmarks/habit_systems.py`), looked at four times; the entities of the last are alike. *Area* is
 that under the ROC curve of the p-value of later records; *found* and *rate* are the shares of
-faults and of usual ones with a p-value at most 0.01, the second in units of 0.01; *nats* is the mean
-log-likelihood.
+faults and of usual ones with a p-value at most 0.01, the second in units of 0.01; *nats* is the
+mean log-likelihood.
 *Without* are the same records scored without the counts of each entity's own categories; *cost* is
 the CPU time over that without. Means of {SEEDS} streams."""
 
