@@ -14,7 +14,7 @@ from faust_oslrau.learner.vector.lanes import WIDTH
 from . import gaussian_kernels as kernels
 from . import missing_kernels
 from .components import Components
-from .given_others import add_gaussians, condition, tell_columns
+from .given_others import add_gaussians, condition_each, tell_columns
 
 
 class Given(NamedTuple):
@@ -140,7 +140,7 @@ class Gaussians:
             return self._given[n]
         K, d = self.mean.shape
         given = Given(np.empty((K, n, d - n)), np.empty((K, n)))
-        condition(self.whitening, missing, *given)
+        condition_each(self.whitening, missing, *given)
         if is_first:
             self._given[n] = given
         return given

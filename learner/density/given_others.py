@@ -28,31 +28,40 @@ from .missing_kernels import (
 
 
 @kernel
-def condition(whitening: Array, missing: Array, gain: Array, deviation: Array) -> None:
-    """Condition Gaussians (K, d, d) on all variables that are not ``missing`` (d,).
+def condition(
+    whitening: Array, missing: Array, directions: Array, gain: Array, deviation: Array
+) -> None:
+    """Condition a Gaussian on all variables that are not ``missing`` (k,).
 
-    Fills ``gain`` (K, missing, observed) with what means gain by each deviation of an observed
-    variable, and ``deviation`` (K, missing).
+    Fills ``gain`` (missing, observed) with what means gain by each deviation of an observed
+    variable, and ``deviation`` (missing,). ``directions`` (2 k, k) is scratch.
     """
+    k, n, observed = len(missing), 0, 0
+    for a in range(k):
+        if missing[a]:
+            add_direction(whitening, a, n, directions)
+            n += 1
+    covariance, y, solution = np.empty((n, n)), np.empty(k), np.empty(n)
+    conditional_covariance(n, k, directions, covariance)
+    for i in range(n):
+        deviation[i] = math.sqrt(covariance[i, i])
+    for b in range(k):
+        if not missing[b]:
+            for a in range(k):
+                y[a] = whitening[a, b]
+            solve_missing(n, y, directions, solution)
+            for i in range(n):
+                gain[i, observed] = solution[i]
+            observed += 1
+
+
+@kernel
+def condition_each(whitening: Array, missing: Array, gain: Array, deviation: Array) -> None:
+    """Fill in what `Given` holds of Gaussians (K, d, d) where variables are ``missing`` (d,)."""
     d = len(missing)
-    directions, covariance, (y, solution) = np.empty((2 * d, d)), np.empty((d, d)), np.empty((2, d))
+    directions = np.empty((2 * d, d))
     for k in range(len(whitening)):
-        W, n, observed = whitening[k], 0, 0
-        for a in range(d):
-            if missing[a]:
-                add_direction(W, a, n, directions)
-                n += 1
-        conditional_covariance(n, d, directions, covariance)
-        for i in range(n):
-            deviation[k, i] = math.sqrt(covariance[i, i])
-        for b in range(d):
-            if not missing[b]:
-                for a in range(d):
-                    y[a] = W[a, b]
-                solve_missing(n, y, directions, solution)
-                for i in range(n):
-                    gain[k, i, observed] = solution[i]
-                observed += 1
+        condition(whitening[k], missing, directions, gain[k], deviation[k])
 
 
 @kernel
@@ -120,6 +129,12 @@ left of it across missing directions, and how far missing variables are from the
 
 
 @kernel
+def new_scratch(d: int) -> tuple[Array, Array]:
+    """Return ``known`` and ``y`` for ``d`` variables."""
+    return np.empty((4 * d + 4, d)), np.empty((4, d))
+
+
+@kernel
 def given_others(
     Z: Array,
     variables: Array,
@@ -135,7 +150,7 @@ def given_others(
     """Fill column ``i`` of ``said`` with what the others say of each of the ``variables`` (k,).
 
     In column ``r`` of ``Z``. ``is_known`` if the call before was for the column before it and the
-    same Gaussian. ``known`` (4 k + 4, k) and ``y`` (4, k) are scratch.
+    same Gaussian.
     """
     k = len(variables)
     if not (is_known and lack_the_same(Z, variables, r - 1, r)):
@@ -225,7 +240,7 @@ def tell_columns(
     others' log-density at distance 0.
     """
     d = len(Z)
-    variables, known, y = np.arange(d), np.empty((4 * d + 4, d)), np.empty((4, d))
+    variables, (known, y) = np.arange(d), new_scratch(d)
     for r in range(start, stop):
         given_others(Z, variables, r, mean, W, r > start, result, r, known, y)
         for row in range(NORM * d, MEAN * d):

@@ -18,6 +18,7 @@ from faust_oslrau.learner.density.given_others import (
     NORM,
     VARIANCE,
     given_others,
+    new_scratch,
 )
 from faust_oslrau.learner.density.mixtures import add_component, clear, close
 from faust_oslrau.learner.network.layout import (
@@ -199,7 +200,7 @@ def descend_multivariate(
     """Add the Gaussian of each of a multivariate leaf's variables given its other ones."""
     variables, mean, W = parameters(i, pools.nodes, pools.scopes, pools.stats)
     k = len(variables)
-    said, known, y = np.zeros((4 * k, WIDTH)), np.empty((4 * k + 4, k)), np.empty((4, k))
+    said, (known, y) = np.zeros((4 * k, WIDTH)), new_scratch(k)
     constant = pools.nodes[i]["log_norm"] + log_weight
     for r in range(0, m, WIDTH):
         for c in range(min(WIDTH, m - r)):

@@ -112,14 +112,15 @@ def add_gaussian(
     each row. Rows that lack the same variables share the gains.
     """
     k, before = len(variables), -1
-    missing, gain, deviation = np.zeros(k, np.bool_), np.empty((1, k, k)), np.empty((1, k))
+    missing, directions = np.zeros(k, np.bool_), np.empty((2 * k, k))
+    gain, conditional = np.empty((k, k)), np.empty(k)
     for r in range(len(share)):
         if share[r] <= NEGLIGIBLE:
             continue
         if before < 0 or not lack_the_same(Z, variables, before, r):
             for a in range(k):
                 missing[a] = Z[variables[a], r] != Z[variables[a], r]
-            condition(whitening.reshape((1, k, k)), missing, gain, deviation)
+            condition(whitening, missing, directions, gain, conditional)
         row, before = 0, r
         for a in range(k):
             if not missing[a]:
@@ -127,8 +128,8 @@ def add_gaussian(
             centre, v, column = mean[a], variables[a], 0
             for b in range(k):
                 if not missing[b]:
-                    centre += gain[0, row, column] * (Z[variables[b], r] - mean[b])
+                    centre += gain[row, column] * (Z[variables[b], r] - mean[b])
                     column += 1
-            wide = scale[v] * deviation[0, row]
-            append(v, r, share[r], location[v] + scale[v] * centre, wide, components)
+            deviation = scale[v] * conditional[row]
+            append(v, r, share[r], location[v] + scale[v] * centre, deviation, components)
             row += 1

@@ -11,7 +11,7 @@ from faust_oslrau.learner.arrays import FloatArray, Mask
 from faust_oslrau.learner.state_schema import Entry, counts
 from faust_oslrau.learner.stored import SLOTS, Stored
 
-from .filters import MOST_RECORDS, Predicted
+from .filters import LARGEST, Predicted
 
 FACTORS = np.array([0.2, 0.5, 0.8, 1.25, 2.0, 5.0])
 """Changes that are looked for: so many times the usual number of records."""
@@ -76,8 +76,8 @@ class Evidence(Stored):
         "changed": counts(SLOTS, most=round(LONGEST_SECONDS)),
         "factor": counts(SLOTS, most=len(FACTORS) - 1),
         "against": Entry((SLOTS,), 0.0, _MOST),
-        "brought": Entry((SLOTS,), 0.0, MOST_RECORDS),
-        "expected": Entry((SLOTS,), _LEAST, MOST_RECORDS, new=_LEAST),
+        "brought": Entry((SLOTS,), 0.0, LARGEST),
+        "expected": Entry((SLOTS,), _LEAST, LARGEST, new=_LEAST),
     }
     prefix = "rate_"
 

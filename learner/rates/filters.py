@@ -49,8 +49,8 @@ VISITS = 8.0
 PROFILE_RECORDS = 4.0
 """Records that speak for an hour of a profile to be an average one."""
 
-MOST_RECORDS = 1e15
-"""More are in no state."""
+LARGEST = 1e15
+"""Larger numbers are in no state."""
 
 
 class Predicted(NamedTuple):
@@ -127,11 +127,11 @@ class Filters(Stored):
     """
 
     schema: ClassVar = {
-        "_shape": Entry((SLOTS, *FILTERS), POSITIVE, MOST_RECORDS, new=FIRST_RECORDS),
-        "_rate": Entry((SLOTS, *FILTERS), POSITIVE, MOST_RECORDS, new=FIRST_WINDOWS),
+        "_shape": Entry((SLOTS, *FILTERS), POSITIVE, LARGEST, new=FIRST_RECORDS),
+        "_rate": Entry((SLOTS, *FILTERS), POSITIVE, LARGEST, new=FIRST_WINDOWS),
         "_log_weight": Entry((SLOTS, *FILTERS), LEAST["log_weight"], 0.0),
-        "_hours": Entry((SLOTS, 2, sum(HOURS)), 0.0, MOST_RECORDS),
-        "_visit": Entry((SLOTS, 2), 0.0, MOST_RECORDS),
+        "_hours": Entry((SLOTS, 2, sum(HOURS)), 0.0, LARGEST),
+        "_visit": Entry((SLOTS, 2), 0.0, LARGEST),
         "_visited": Entry((1,), 0, HOURS[1] - 1, dtype="<i8"),
     }
     prefix = "rate_"

@@ -63,7 +63,8 @@ class Silences(Stored):
         ]
 
     def _silent_slots(self) -> IntArray:
-        is_silent = (self._deadlines == np.inf) & (self._counts.sum(axis=1) >= FEWEST)
+        known = self._counts[:, 0] + self._counts[:, 1]  # a sum along two is ten times as slow
+        is_silent = (self._deadlines == np.inf) & (known >= FEWEST)
         is_silent[PARTITION] = False
         return np.flatnonzero(is_silent)
 
