@@ -13,6 +13,10 @@ from .state import MOST_RECORDS
 
 LARGEST = float(np.finfo(np.float64).max)
 
+LARGEST_LEARNED = 1e150
+"""Value that larger ones count as where they are learned, so that squares are numbers. Some devices
+send the largest number there is in place of a missing one."""
+
 POSITIVE = float(np.nextafter(0.0, 1.0))
 """Least number above 0."""
 

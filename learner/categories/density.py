@@ -14,7 +14,7 @@ from faust_oslrau.learner.layered import LayeredDensity
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.queries.derived import as_rows
-from faust_oslrau.learner.state_schema import expect
+from faust_oslrau.learner.state_schema import LARGEST_LEARNED, expect
 
 from .layer import CategoricalRows, Categories
 from .tree import log_shares
@@ -81,7 +81,7 @@ class CategoricalDensity(LayeredDensity[Categories]):
             A hyper-parameter or ``batch_size`` is outside its range.
         """
         require(batch_size is None or batch_size >= 1, "batch_size", batch_size, "at least 1")
-        rows = self._check(X)
+        rows = self._check(X).clip(-LARGEST_LEARNED, LARGEST_LEARNED)
         if len(rows) == 0:
             return self
         learner, categories = self._fitted = self._fitted or self._begun()

@@ -15,7 +15,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import MOST_RECORDS
-from faust_oslrau.learner.state_schema import LARGEST, Entry, read
+from faust_oslrau.learner.state_schema import LARGEST, LARGEST_LEARNED, Entry, read
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .tree import NONE
@@ -35,14 +35,11 @@ ALL = 0
 
 _COUNT, _MEAN, _SQUARES = range(3)
 
-LARGEST_MEAN = 1e150
-"""Largest mean that there can be: no number that is learned is larger."""
-
 _LEVELS = {
     "moments": Entry(
         (3, "r", "d"),
-        np.reshape([0.0, -LARGEST_MEAN, 0.0], (3, 1, 1)),
-        np.reshape([MOST_RECORDS, LARGEST_MEAN, LARGEST], (3, 1, 1)),
+        [[[0.0]], [[-LARGEST_LEARNED]], [[0.0]]],
+        [[[MOST_RECORDS]], [[LARGEST_LEARNED]], [[LARGEST]]],
     ),
     "parents": Entry(("d",), NONE, MOST_SLOTS, "<i8"),
 }

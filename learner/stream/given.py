@@ -13,12 +13,9 @@ from faust_oslrau.learner.entities.roster import Name, as_keys
 from faust_oslrau.learner.errors import InvalidInputError
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.queries.derived import as_rows
+from faust_oslrau.learner.state_schema import LARGEST_LEARNED
 
 from .state import ScorerState
-
-LARGEST = 1e150
-"""Value that larger ones count as, so that squares are numbers. Some devices send the largest
-number there is in place of a missing one."""
 
 
 def checked(state: ScorerState, n_fields: int | None, X: ArrayLike) -> FloatArray:
@@ -41,7 +38,7 @@ def _named_columns(state: ScorerState) -> dict[str, list[int]]:
 
 def transformed(state: ScorerState, given: FloatArray) -> FloatArray:
     """Return rows (m, d) transformed, their values within those that have squares."""
-    return state.transforms.apply(given).clip(-LARGEST, LARGEST)
+    return state.transforms.apply(given).clip(-LARGEST_LEARNED, LARGEST_LEARNED)
 
 
 def keys_of(state: ScorerState, entity: Sequence[Name] | NDArray[Any] | None, m: int) -> list[Key]:

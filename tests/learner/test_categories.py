@@ -11,7 +11,7 @@ from interpreter import examples
 from scipy.stats import norm
 from streams import blame_of
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner import OSLRAU, CategoricalDensity, StreamScorer
 from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.categories.values import MISSING, Values
 
@@ -269,3 +269,11 @@ def test_a_record_whose_numbers_are_all_missing_has_the_likelihood_of_its_catego
     layer = learned(rows[:4992], 2)  # boundaries differ, counts do not
     expected = layer.take(rows[[5000]]).log_probability[0]
     assert block.log_likelihood[8] == pytest.approx(expected, abs=0.05)
+
+
+def test_huge_numbers_are_learned_as_smaller_ones_and_restored():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.choice([-1e200, 1e200], 300), rng.integers(3, size=300)])
+    density = CategoricalDensity(OSLRAU()).partial_fit(rows, batch_size=100)
+    restored = CategoricalDensity.from_bytes(density.to_bytes())
+    assert np.isfinite(restored.score_samples([[1e150, 0.0]])).all()
