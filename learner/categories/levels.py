@@ -38,8 +38,8 @@ _COUNT, _MEAN, _SQUARES = range(3)
 _LEVELS = {
     "moments": Entry(
         (3, "r", "d"),
-        [[[0.0]], [[-LARGEST_LEARNED]], [[0.0]]],
-        [[[MOST_RECORDS]], [[LARGEST_LEARNED]], [[LARGEST]]],
+        np.reshape([0.0, -LARGEST_LEARNED, 0.0], (3, 1, 1)),
+        np.reshape([MOST_RECORDS, LARGEST_LEARNED, LARGEST], (3, 1, 1)),
     ),
     "parents": Entry(("d",), NONE, MOST_SLOTS, "<i8"),
 }
