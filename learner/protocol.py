@@ -28,8 +28,9 @@ class InUnits(NamedTuple):
         Sum (m,) of the logarithms of the observed fields' slopes.
     units
         Of each value. Those of an hour (m, d, 2) are shift and ratio: a value is the shift plus the
-        ratio times the one here. Those of an entity (m, d, 3) are location, scale and degrees of
-        freedom, as `levels.predict` has them; in them, rows are about standard Gaussian.
+        ratio times the one here. Those of categories (m, d, 3) have the ratio's logarithm, too.
+        Those of an entity (m, d, 3) are location, scale and degrees of freedom, as `levels.predict`
+        has them; in them, rows are about standard Gaussian.
     """
 
     rows: FloatArray

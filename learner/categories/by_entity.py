@@ -102,8 +102,9 @@ class EntityCounts:
 
     def merge(self, slots: IntArray, rests: IntArray) -> None:
         """Let the records of some slots be those of the ``rests`` of their fields."""
-        np.add.at(self.counts.T, rests, self.counts[:, slots].T)
-        self.counts[:, slots] = 0.0
+        if len(slots) > 0:
+            np.add.at(self.counts.T, rests, self.counts[:, slots].T)
+            self.counts[:, slots] = 0.0
 
     def forget(self, share: float) -> None:
         """Reduce all counts to a share of themselves."""

@@ -74,11 +74,11 @@ class CategoryCounts:
         return rows
 
     def log_probability(self, slots: IntArray) -> FloatArray:
-        """Return the log-probability of categories, (m, c) numbers that add up to it.
+        """Return the log-probability (m,) of categories.
 
         Slots (m, c + 1) are of the categories and the entity.
         """
-        result = np.zeros((len(slots), len(self.parent)))
+        result = np.zeros(len(slots))
         if self.n > 0:
             fill_log_probability(slots, self._tables, result)
         return result

@@ -12,7 +12,7 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state_schema import Entry, read
 
-from .levels import Levels, Units, add_units
+from .levels import Levels, Units, add_units, remainder
 from .tree import NONE
 from .values import MISSING, MOST_SLOTS, Values
 
@@ -64,12 +64,16 @@ class Effects:
         return np.asarray(numbers @ (self.parents[..., None] == each).any(axis=0))
 
     def units(self, slots: IntArray) -> FloatArray:
-        """Return shift and ratio (m, d, 2) of the numbers of records with these slots (m, c).
+        """Return shift, ratio and its logarithm (m, d, 3) of numbers with these slots (m, c).
 
         A value is the shift plus the ratio times what it would be with average categories.
         """
-        result = _no_units(len(slots), self.n_fields)
-        for levels, units, of in zip(self._used, self._units, self._slots(slots), strict=True):
+        return self._units_of(self._slots(slots))
+
+    def _units_of(self, slots: list[IntArray]) -> FloatArray:
+        """Return the units (m, d, 3) of numbers with these slots of each effect in use."""
+        result = _no_units(len(slots[0]), self.n_fields)
+        for levels, units, of in zip(self._used, self._units, slots, strict=True):
             add_units(of, levels.parent, units.table, result)
         return result
 
@@ -78,24 +82,22 @@ class Effects:
 
         Nothing is known yet of slots that are new or ``taken`` by another value.
         """
-        is_new = (slots >= len(self._units[0].table) - 1) | np.isin(slots, taken)
-        known = np.where(is_new, MISSING, slots)
+        is_new = slots >= len(self._units[0].table) - 1
+        if len(taken) > 0:
+            is_new |= np.isin(slots, taken)
+        used, before = self._used, self._slots(np.where(is_new, MISSING, slots))
         if settled:
-            X = np.clip(X, *self.ranges(self.units(known), FARTHEST))
-        used, before = self._used, self._slots(known)
-        if self._of_pairs in used:
-            self._learn_pairs(slots, taken)
-        now = self._slots(slots)
+            X = np.clip(X, *self.ranges(self._units_of(before), FARTHEST))
+        now = [
+            self._learn_pairs(slots, taken) if levels is self._of_pairs else slots
+            for levels in used
+        ]
         for levels, units, of, of_now in zip(used, self._units, before, now, strict=True):
             levels.learn(X, of_now)
-            own = _no_units(*X.shape)
-            add_units(of, levels.parent, units.table, own)
-            # what is left of a number whose category is missing tells nothing of the next one
-            unknown = (of_now[:, levels.parent] == MISSING) & (levels.parent != NONE)
-            X = np.where(unknown, np.nan, (X - own[..., 0]) / own[..., 1])
+            X = remainder(X, of, of_now, levels.parent, units.table)
 
     def ranges(self, units: FloatArray, spreads: float) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds (m, d) so many spreads from the level of shift and ratio (m, d, 2)."""
+        """Return the bounds (m, d) so many spreads from the level, in these units (m, d, 3)."""
         shift, ratio = units[..., 0], units[..., 1]
         level, half = shift + ratio * self.centre, spreads * self.spread * ratio
         return level - half, level + half
@@ -154,11 +156,15 @@ class Effects:
         known = (first != MISSING) & (second != MISSING) & (self._fields[:, 0] != NONE)
         return np.where(known, STRIDE * first + second, np.nan)
 
-    def _learn_pairs(self, slots: IntArray, taken: IntArray) -> None:
-        _, anew = self._pairs.learn(self._codes(slots))
+    def _learn_pairs(self, slots: IntArray, taken: IntArray) -> IntArray:
+        """Learn the pairs of slots (m, c), some of them ``taken``; return theirs (m, `PAIRS`)."""
+        of_pairs, anew = self._pairs.learn(self._codes(slots))
         self._of_pairs.resize(len(self._pairs.field))
-        of_taken = np.isin(np.divmod(self._pairs.codes, STRIDE), taken).any(axis=0)
-        self._of_pairs.clear(np.concatenate([anew, np.flatnonzero(of_taken)]))
+        self._of_pairs.clear(anew)
+        if len(taken) > 0:
+            of_taken = np.isin(np.divmod(self._pairs.codes, STRIDE), taken).any(axis=0)
+            self._of_pairs.clear(np.flatnonzero(of_taken))
+        return of_pairs
 
     def _choose_pairs(self, parents: IntArray) -> None:
         """Tell apart pairs of the first two parents (d, 2), those already known first."""
@@ -189,7 +195,7 @@ class Effects:
 
 
 def _no_units(m: int, d: int) -> FloatArray:
-    """Return shift and ratio (m, d, 2) of numbers that stay as they are."""
-    units = np.zeros((m, d, 2))
+    """Return shift, ratio and its logarithm (m, d, 3) of numbers that stay as they are."""
+    units = np.zeros((m, d, 3))
     units[..., 1] = 1.0
     return units

@@ -23,7 +23,7 @@ from faust_oslrau.learner.vector.blocks import row_sums
 
 from .counts import CategoryCounts
 from .effects import Effects
-from .levels import TINY
+from .levels import TINY, in_units
 from .missing import MOST, VALUES_AT_ONCE, LogDensity, likeliest
 from .tree import NONE, log_shares
 from .values import MISSING
@@ -51,8 +51,8 @@ class CategoricalRows(NamedTuple):
     log_jacobian
         Sum (m,) of the logarithms of the observed numbers' slopes.
     units
-        Shift and ratio of each number (m, d, 2): a value is the shift plus the ratio times the one
-        here.
+        Shift, ratio and its logarithm of each number (m, d, 3): a value is the shift plus the ratio
+        times the one here.
     slots
         The slots of the categories, and the entity (m, c + 1); units are those of the likeliest
         where one is missing.
@@ -134,7 +134,7 @@ class Categories:
         if self._effects.n_fields != X.shape[1]:
             self._effects = Effects(self.counts.values.field, X.shape[1])
         # rounding may bring a probability above 1
-        log_probability = np.minimum(row_sums(self.counts.log_probability(slots)), 0.0)
+        log_probability = np.minimum(self.counts.log_probability(slots), 0.0)
         filled = slots
         if (slots[:, : self.c] == MISSING).any():
             filled, log_probability = self._filled(X, slots, log_probability, density)
@@ -147,8 +147,7 @@ class Categories:
     def in_units(self, X: FloatArray, slots: IntArray) -> InUnits:
         """Return numbers (m, d) of records with slots (m, c) as with average categories."""
         units = self._effects.units(slots)
-        slopes = np.where(np.isnan(X), 0.0, -np.log(units[..., 1]))
-        return InUnits((X - units[..., 0]) / units[..., 1], row_sums(slopes), units)
+        return InUnits(*in_units(X, units), units)
 
     def _filled(
         self, X: FloatArray, slots: IntArray, log_weight: FloatArray, density: LogDensity | None
@@ -173,7 +172,7 @@ class Categories:
         """
         if self._effects.n_fields != rows.shape[1]:
             return rows
-        shift, ratio = self._effects.units(np.full((1, self.c), MISSING))[0].T
+        shift, ratio, _ = self._effects.units(np.full((1, self.c), MISSING))[0].T
         return np.asarray(shift + ratio * rows)
 
     def codes(self) -> FloatArray:
@@ -207,7 +206,7 @@ class Categories:
         each = [counts.slots_of(f) for f in fields]
         rows = np.concatenate([counts.with_each(slots, f) for f in fields])
         numbers = np.concatenate([np.repeat(X, len(of), axis=0) for of in each])
-        terms = np.stack([row_sums(counts.log_probability(rows)), self.gaussian(rows, numbers)])
+        terms = np.stack([counts.log_probability(rows), self.gaussian(rows, numbers)])
         ends = len(slots) * np.cumsum([len(of) for of in each])
         for of, pair in zip(each, np.split(terms, ends[:-1], axis=1), strict=True):
             joint, log_density = pair.reshape(2, -1, len(of))
@@ -220,11 +219,11 @@ class Categories:
         But for a constant.
         """
         of = self._effects
-        shift, ratio = np.moveaxis(of.units(slots), -1, 0)
-        deviation = ratio * np.maximum(of.spread, TINY)
-        z = (X - shift - ratio * of.centre) / deviation
+        shift, ratio, log_ratio = np.moveaxis(of.units(slots), -1, 0)
+        spread = np.maximum(of.spread, TINY)
+        z = (X - shift - ratio * of.centre) / (ratio * spread)
         z = np.clip(z, -LARGEST_DEVIATION, LARGEST_DEVIATION)
-        return row_sums(np.nan_to_num(-0.5 * z * z - np.log(deviation)))
+        return row_sums(np.nan_to_num(-0.5 * z * z - log_ratio - np.log(spread)))
 
     @property
     def has_pending(self) -> bool:

@@ -46,7 +46,7 @@ _LEVELS = {
 
 
 class Units(NamedTuple):
-    """Shift and ratio of each number given each slot (s + 1, d, 2), centre and spread.
+    """What each slot does to each number: shift, ratio and its logarithm (s + 1, d, 3).
 
     A number is the shift plus the ratio times what it would be if its category were an average one.
     The last row is that where the category is missing. The ``spread`` (d,) is the deviation from
@@ -118,7 +118,7 @@ class Levels:
         count, centre, squares = self._moments[:, ALL]
         within, between = variances(self._moments, field, self.parent)
         spread = np.sqrt(np.where(self.parent == NONE, squares / np.maximum(count, 1.0), within))
-        table = np.empty((len(field) + 1, self.n_fields, 2))
+        table = np.empty((len(field) + 1, self.n_fields, 3))
         fill_units(self._moments, field, self.parent, within, between, table)
         return Units(table, centre, spread)
 
@@ -189,7 +189,7 @@ def fill_gains(moments: Array, field: Array, gain: Array) -> None:
 def fill_units(
     moments: Array, field: Array, parent: Array, within: Array, between: Array, table: Array
 ) -> None:
-    """Fill the ``table`` (s + 1, d, 2) with shift and ratio of each number given each slot.
+    """Fill the ``table`` (s + 1, d, 3) of `Units`.
 
     ``within`` and ``between`` (d,) are the `variances` of the number's ``parent``.
     """
@@ -205,6 +205,7 @@ def fill_units(
             centre = moments[_MEAN, ALL, j]
             table[slot, j, 0] = centre + share * (mean - centre) - ratio * centre
             table[slot, j, 1] = ratio
+            table[slot, j, 2] = math.log(ratio)
 
 
 @kernel
@@ -228,7 +229,7 @@ def add_moments(X: Array, slots: Array, moments: Array) -> None:
 
 @kernel
 def add_units(slots: Array, parent: Array, table: Array, units: Array) -> None:
-    """Put shift and ratio of the ``table`` (s + 1, d, 2) inside ``units`` (m, d, 2).
+    """Put shift and ratio of the ``table`` (s + 1, d, 3) inside ``units`` (m, d, 3).
 
     Those of each record's slot (m, c) of the ``parent`` (d,) of each number; the last where it is
     missing.
@@ -236,6 +237,36 @@ def add_units(slots: Array, parent: Array, table: Array, units: Array) -> None:
     for i in range(slots.shape[0]):
         for j in range(len(parent)):
             if parent[j] >= 0:
-                shift, ratio = table[slots[i, parent[j]], j]
+                shift, ratio, log_ratio = table[slots[i, parent[j]], j]
                 units[i, j, 0] += units[i, j, 1] * shift
                 units[i, j, 1] *= ratio
+                units[i, j, 2] += log_ratio
+
+
+@kernel
+def in_units(X: Array, units: Array) -> tuple[Array, Array]:
+    """Return numbers (m, d) in ``units`` (m, d, 3), and the sums (m,) of their log-slopes."""
+    rows, log_jacobian = np.empty(X.shape), np.zeros(len(X))
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            rows[i, j] = (X[i, j] - units[i, j, 0]) / units[i, j, 1]
+            if X[i, j] == X[i, j]:
+                log_jacobian[i] -= units[i, j, 2]
+    return rows, log_jacobian
+
+
+@kernel
+def remainder(X: Array, known: Array, slots: Array, parent: Array, table: Array) -> Array:
+    """Return what an effect leaves of numbers (m, d), as the ``table`` (s + 1, d, 3) has it.
+
+    What is left where the ``parent`` (d,) is missing in ``slots`` (m, c) tells nothing of the next
+    effect: NaN. Those of ``known`` (m, c) are missing also where they are new.
+    """
+    rows = X.copy()
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            if parent[j] >= 0:
+                shift, ratio, _ = table[known[i, parent[j]], j]
+                is_known = slots[i, parent[j]] >= 0
+                rows[i, j] = (X[i, j] - shift) / ratio if is_known else np.nan
+    return rows

@@ -57,7 +57,7 @@ def likeliest(
     if density is None:
         unsure = joint[first] - total < SURE
         filled[unsure] = slots[unsure]
-        weight[unsure] = row_sums(of.counts.log_probability(slots[unsure]))
+        weight[unsure] = of.counts.log_probability(slots[unsure])
         weight = np.minimum(weight, 0.0)  # as what is kept with rows, probabilities
     return filled, weight
 
@@ -73,7 +73,7 @@ def _joint(
     else:
         own = of.in_units(numbers, slots)
         log_density = density(own.rows) + own.log_jacobian
-    joint = row_sums(of.counts.log_probability(slots)) + log_density
+    joint = of.counts.log_probability(slots) + log_density
     return joint.reshape(k, b), log_density.reshape(k, b)
 
 

@@ -52,7 +52,7 @@ class Entities(Stored):
     """
 
     schema: ClassVar = {
-        "_levels": Entry((SLOTS, "d")),
+        "_levels": Entry((SLOTS, "d"), -(LARGEST_VALUE**2), LARGEST_VALUE**2),
         "_statistics": Entry((SLOTS, "d", 2), 0.0, dtype="<f4"),
         "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
         "_population": Entry((5, "d"), -LARGEST_VALUE, LARGEST_VALUE**2),

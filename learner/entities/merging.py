@@ -16,7 +16,7 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.keys import Key
 
 from . import memory, population
-from .levels import MEMORY, SQUARES
+from .levels import LARGEST_VALUE, MEMORY, SQUARES
 from .roster import FormerEntities, keys_of, packed_keys
 
 
@@ -97,7 +97,8 @@ def _levels(
     (location, scale), (to, unit) = state["entity_reference"], first["entity_reference"]
     statistics = state[f"{prefix}_statistics"].copy()
     statistics[..., SQUARES] *= (scale / unit) ** 2
-    return state[f"{prefix}_levels"] * (scale / unit) + (location - to) / unit, statistics
+    levels = state[f"{prefix}_levels"] * (scale / unit) + (location - to) / unit
+    return levels.clip(-LARGEST_VALUE, LARGEST_VALUE), statistics
 
 
 def _former(states: Sequence[Arrays], kept: Sequence[Entity], former_limit: int) -> FormerEntities:

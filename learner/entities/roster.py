@@ -19,6 +19,8 @@ from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import Entry, expect, read
 from faust_oslrau.learner.stored import doubled, enlarged
 
+from .levels import LARGEST_VALUE
+
 Name = bytes | str | int | None
 """The same as callers may give it: see `as_keys`."""
 
@@ -231,7 +233,10 @@ def as_keys(entities: object, m: int) -> list[Key]:
 
 Statistics = NDArray[np.float32]
 
-_FORMER = {"levels": Entry(("k", "d")), "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4")}
+_FORMER = {
+    "levels": Entry(("k", "d"), -(LARGEST_VALUE**2), LARGEST_VALUE**2),
+    "statistics": Entry(("k", "d", 2), 0.0, dtype="<f4"),
+}
 
 
 class Former(NamedTuple):

@@ -142,7 +142,8 @@ def blame(
 def undo_blame(blame: Blame, units: FloatArray) -> Blame:
     """Return the blame of rows in other units in those of the fields.
 
-    ``units`` (k, d, 2) are shift and ratio: a value is the shift plus the ratio times the one here.
+    ``units`` (k, d, .) begin with shift and ratio: a value is the shift plus the ratio times the
+    one here.
     """
     shift, ratio = units[..., 0], units[..., 1]
     slope = -np.log(ratio)

@@ -85,7 +85,7 @@ class NaiveEffects:
         for k in self.own:
             own = self.own[k](row)
             shift, ratio = shift + ratio * own[0], ratio * own[1]
-        return shift, ratio
+        return shift, ratio, math.log(ratio)
 
     def learn(self, numbers, rows):
         for k in self.own:
