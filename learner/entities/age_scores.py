@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.state_schema import LARGEST, Entry
+from faust_oslrau.learner.state_schema import LARGEST, LARGEST_LEARNED, Entry
 from faust_oslrau.learner.stored import SLOTS, Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
@@ -63,7 +63,7 @@ def relate(
             counts[slots[r]] = min(counts[slots[r]] + 1.0, AGES[-1])
 
 
-_SUMS = Entry((len(AGES) + 1, 3), [0.0, -LARGEST, 0.0])
+_SUMS = Entry((len(AGES) + 1, 3), [0.0, -LARGEST_LEARNED, 0.0], [LARGEST, LARGEST_LEARNED, LARGEST])
 
 
 class AgeScores(Stored):

@@ -10,11 +10,13 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.protocol import Measured, Predictive, Which
 from faust_oslrau.learner.scoring.tails import log_mass
+from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import Entry
 from faust_oslrau.learner.stored import SLOTS, Stored
 
 from .habit_kernels import DENSITIES, Own, Predicted, Shared, mix
 from .kinds import MEMORY, MOST, Kinds
+from .levels import LARGEST_VALUE
 from .mixed_density import MixedDensity, Sampled
 
 WIDEST = 32
@@ -45,11 +47,11 @@ class Habits(Stored):
     """
 
     schema: ClassVar = {
-        "_ages": Entry((SLOTS,), 0.0, dtype="<f4"),
-        "_known": Entry((SLOTS,), 0.0, dtype="<f4"),
+        "_ages": Entry((SLOTS,), 0.0, MOST_RECORDS, "<f4"),
+        "_known": Entry((SLOTS,), 0.0, MOST_RECORDS, "<f4"),
         "_weights": Entry((SLOTS, DENSITIES), 0.0, dtype="<f4"),
-        "_records": Entry((SLOTS, MOST), 0.0, dtype="<f4"),
-        "_products": Entry((SLOTS, "p"), dtype="<f4"),
+        "_records": Entry((SLOTS, MOST), 0.0, MOST_RECORDS, "<f4"),
+        "_products": Entry((SLOTS, "p"), -LARGEST_VALUE, LARGEST_VALUE, "<f4"),
         "_common": Entry((DENSITIES,), 0.0),
         "_shares": Entry(("s", "K"), 0.0),
         "_new_common": Entry((DENSITIES,), 0.0),
