@@ -85,7 +85,8 @@ class Ranking(Stored):
         """
         if self.n == 0:
             return np.full(len(measures), np.nan)
-        return np.asarray(np.fmin.reduce((measures - self.level) / self.spread, axis=1), np.float64)
+        lowest: FloatArray = np.fmin.reduce((measures - self.level) / self.spread, axis=1)
+        return lowest + 0.0  # of 0 and -0 it is either, by the number of rows
 
     def update(self, measures: FloatArray) -> None:
         """Add the measures (m, k) of a learning batch's usual records."""

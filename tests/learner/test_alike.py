@@ -3,9 +3,11 @@
 import struct
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis.strategies import integers, lists, sampled_from, tuples
 
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.scoring.reference import marks
 
 OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
@@ -38,3 +40,13 @@ def test_a_hundred_thousand_rows_that_differ_have_marks_that_differ():
     rows = np.arange(100_000.0).reshape(-1, 1)
     assert len(set(marks(rows, np.zeros(len(rows), np.int64)).tolist())) == len(rows)
     assert len(set(marks(0 * rows, np.arange(len(rows))).tolist())) == len(rows)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 2.5])
+def test_the_state_of_a_stream_that_never_varies_does_not_depend_on_how_it_is_cut(value):
+    rows = np.full((600, 3), value)
+    whole, pieces = StreamScorer(OSLRAU()), StreamScorer(OSLRAU())
+    whole.process(rows)
+    for start in range(0, 600, 7):
+        pieces.process(rows[start : start + 7])
+    assert pieces.to_bytes() == whole.to_bytes()
