@@ -182,6 +182,9 @@ SCORERS = {
     "categories": Scorer(
         SMALL, {"n_categories": 2} | INCIDENTS, (0, 1, 2, CATEGORY, COUNTER), FORECASTS
     ),
+    "categories and seasons": Scorer(
+        SMALL, {"n_categories": 2, "seasons": "Europe/Berlin"}, (0, 1, 2, CATEGORY, COUNTER)
+    ),
     "categories of entities": Scorer(
         MIXTURES,
         ENTITIES | INCIDENTS | {"history": ("10",), "n_categories": 1},

@@ -21,13 +21,8 @@ def models(d, **changes):
         "min_count": 10, "max_leaf_vars": 2, "n_init_components": 2, "variance_floor": 1e-3,
         "merges_per_batch": 1, "background": False, "memory": None, "max_nodes": None,
     } | changes  # fmt: skip
-    fast = OSLRAU(standardize=False, **parameters)
-    slow = NaiveOSLRAU(
-        d, 0.1, fast.min_count, fast.max_leaf_vars, fast.n_init_components,
-        fast.max_nodes or 10**9, fast.variance_floor, fast.merges_per_batch, fast.background,
-        fast.memory or math.inf,
-    )  # fmt: skip
-    return fast, slow
+    fast = OSLRAU(standardize=False, corr_threshold=0.1, **parameters)
+    return fast, NaiveOSLRAU(d, fast.get_params())
 
 
 def assert_same_network(network, i, naive):

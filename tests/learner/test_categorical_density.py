@@ -1,10 +1,11 @@
 """The density of records of numbers and categories, as an estimator."""
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from streams import BOUNDARIES, codes, losing
 from subjects import WITH_MIXTURES
 
 from faust_oslrau.learner import OSLRAU, CategoricalDensity, StreamScorer
@@ -33,61 +34,28 @@ def taught(kind=OSLRAU):
     return CategoricalDensity(kind(), n_categories=2).partial_fit(ROWS, batch_size=256)
 
 
+@pytest.mark.parametrize("lost", [0.0, 0.3])
 @pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
-def test_the_density_is_that_of_a_stream_scorer(kind):
-    scorer, density = (
-        StreamScorer(kind(), n_categories=2),
-        CategoricalDensity(kind(), n_categories=2),
-    )
-    for start, stop in [(0, 16), (16, 48), (48, 112), (112, 240), (240, 496), (496, 752)]:
-        block = scorer.process(ROWS[start:stop])
+def test_the_density_is_that_of_a_stream_scorer(kind, lost):
+    rows, scorer = losing(ROWS, lost, 2), StreamScorer(kind(), n_categories=2)
+    density = CategoricalDensity(kind(), n_categories=2)
+    for start, stop in BOUNDARIES:
+        block = scorer.process(rows[start:stop])
         assert block.held_back == 0, "the guard must let all records pass"
         if start > 0:
-            found = density.score_samples(ROWS[start:stop])
+            found = density.score_samples(rows[start:stop])
             np.testing.assert_allclose(found, block.log_likelihood, rtol=1e-12)
-        density.partial_fit(ROWS[start:stop])
+        density.partial_fit(rows[start:stop])
 
 
-@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
-def test_the_density_is_near_the_true_one(kind):
-    test = requests(2000, seed=1)
-    service = test[:, 2].astype(int)
-    mean, fails = np.take(LATENCY, service), np.take(FAILURES, service)
-    true = (
-        np.log(np.take(SHARES, service))
-        + np.log(np.where(test[:, 3] == 503.0, fails, 1.0 - fails))
-        + stats.norm.logpdf(test[:, 0], mean, 0.1 * mean)
-        + stats.norm.logpdf(test[:, 1])
-    )
-    assert np.mean(true - taught(kind).score_samples(test)) == pytest.approx(0.05, abs=0.1)
-
-
-def test_probabilities_of_categories_alone_sum_to_one():
-    density = CategoricalDensity(n_categories=2).partial_fit(ROWS[:, 2:], batch_size=256)
-    values = [[0, 1, 2, 99], [200, 503, 99]]  # 99 stands for all that are not told apart
-    rows = np.array([[a, b] for a in values[0] for b in values[1]], float)
-    assert np.exp(density.score_samples(rows)).sum() == pytest.approx(1.0)
-
-
-def test_contributions_are_conditional_densities():
-    rows = requests(20, seed=2)
-    rows[0, 2:] = np.nan
-    found, density = taught().contributions(rows), taught().score_samples
-    for i in range(2):
-        without = rows.copy()
-        without[:, i] = np.nan
-        np.testing.assert_allclose(found[:, i], density(without) - density(rows), atol=1e-6)
-    assert np.isnan(found[0, 2:]).all()
-    statuses = np.tile(rows[1:], (3, 1, 1))
-    statuses[:, :, 3] = np.array([200.0, 503.0, 404.0])[:, None]
-    each = np.stack([density(part) for part in statuses])
-    np.testing.assert_allclose(found[1:, 3], special.logsumexp(each, axis=0) - density(rows[1:]))
-
-
-def test_what_is_usual_for_another_category_is_unlikely():
-    usual, odd = taught().contributions([[100.0, 0.0, 1, 200], [100.0, 0.0, 0, 200]])
-    assert usual[0] < 5 < odd[0] - 10
-    assert odd[2] > usual[2] + 10  # another service would explain it
+@pytest.mark.parametrize("n", [16, 300, 3000])
+@pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2), (5, 3, 2, 2)])
+def test_probabilities_of_categories_alone_sum_to_one(n, sizes):
+    density = CategoricalDensity(n_categories=len(sizes))
+    density.partial_fit(codes(1, n, sizes)[:, 1:], batch_size=256)
+    values = [[*range(size), 99] for size in sizes]  # 99 stands for all that are not told apart
+    every = np.array([*itertools.product(*values)], float)
+    assert np.exp(density.score_samples(every)).sum() == pytest.approx(1.0)
 
 
 def test_missing_fields_are_filled_given_the_others():

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import examples
 from scipy.stats import norm
-from streams import blame_of
+from streams import blame_of, codes, learned_by
+from subjects import WITH_MIXTURES
 
 from faust_oslrau.learner import OSLRAU, CategoricalDensity, StreamScorer
 from faust_oslrau.learner.categories.layer import Categories
@@ -30,32 +31,6 @@ def requests(seed=0, n=N):
     return np.column_stack([latency, rng.normal(size=n), service, status])
 
 
-def learned(rows, c, memory=None):
-    """Return the layer after it has learned rows in batches."""
-    layer = Categories(c)
-    for start in range(0, len(rows), 256):
-        layer.take(rows[start : start + 256])
-        layer.end_batch(memory, learning=True)
-    return layer
-
-
-def codes(seed, n, sizes):
-    """Return categories (n, c) that depend on each other, with a number beside them."""
-    rng = np.random.default_rng(seed)
-    table = np.column_stack([rng.integers(size, size=n) for size in sizes])
-    table[:, 1] = np.where(rng.random(n) < 0.8, table[:, 0] % sizes[1], table[:, 1])
-    return np.column_stack([rng.normal(size=n), table])
-
-
-@pytest.mark.parametrize("n", [16, 300, 3000])
-@pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2), (5, 3, 2, 2)])
-def test_probabilities_add_up_to_one(n, sizes):
-    layer = learned(codes(1, n, sizes), len(sizes))
-    values = [[*range(size), 99] for size in sizes]  # 99 was never seen
-    every = np.array([[0.0, *row] for row in itertools.product(*values)])
-    assert np.exp(layer.take(every).log_probability).sum() == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_probability_without_some_categories_is_the_sum_over_their_values(seed):
     rng = np.random.default_rng(seed)
@@ -63,7 +38,7 @@ def test_the_probability_without_some_categories_is_the_sum_over_their_values(se
     b, e = (np.where(rng.random(800) < 0.9, (a + k) % 3, rng.integers(3, size=800)) for k in (1, 2))
     c, d = (np.where(rng.random(800) < 0.9, b, rng.integers(3, size=800)) for _ in range(2))
     rows = np.column_stack([rng.normal(size=800), a, b, c, d, e])
-    layer = learned(rows, 5)
+    layer = learned_by(Categories(5), rows)
     assert (layer.counts.parent >= 0).sum() == 4
     for row in rows[:12]:
         missing = rng.random(5) < 0.5
@@ -77,7 +52,7 @@ def test_the_probability_without_some_categories_is_the_sum_over_their_values(se
 def test_what_was_never_seen_is_as_likely_as_what_came_once():
     rows = np.zeros((1000, 2))
     rows[[10, 20], 1] = 7, 8  # once each, as three others might
-    layer = learned(rows, 1)
+    layer = learned_by(Categories(1), rows)
     unseen, once, usual = np.exp(layer.take(np.array([[0, 9], [0, 7], [0, 0.0]])).log_probability)
     assert unseen == pytest.approx(3 / 1003)
     assert once == pytest.approx(1 / 1003)
@@ -113,7 +88,7 @@ def naive_log_rarity(rows, row, parent):
 @settings(max_examples=examples(20), deadline=None)
 def test_probabilities_are_those_of_counts(seed, n):
     rows = codes(seed, n, (3, 3, 2))
-    layer = learned(rows, 3)
+    layer = learned_by(Categories(3), rows)
     seen = [tuple(row) for row in rows[:, 1:].tolist()]
     found = layer.take(rows[:20])
     for row, p, rarity in zip(seen, *found.of_categories.T, strict=False):
@@ -122,16 +97,10 @@ def test_probabilities_are_those_of_counts(seed, n):
         assert rarity == pytest.approx(naive_log_rarity(seen, row, layer.counts.parent), abs=1e-9)
 
 
-def test_a_dependence_is_found_and_independent_fields_stay_independent():
-    rows = codes(2, 3000, (4, 3, 5))
-    layer = learned(rows, 3)
-    assert sorted(layer.counts.parent.tolist()) == [-1, -1, layer.counts.parent.max()]
-    assert {0, 1} >= {layer.counts.parent.max(), int(layer.counts.parent.argmax())}
-
-
-def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_them():
+@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
+def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_them(kind):
     rows = requests(n=20_000)
-    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    block = StreamScorer(kind(), n_categories=2).process(rows)
     service, status = rows[:, 2].astype(int), rows[:, 3]
     p_service = np.log([0.3, 0.6, 0.1])[service]
     shares = {(SLOW, MOVED): 0.5, (SLOW, OK): 0.499, (SLOW, FAILED): 0.001}
@@ -204,23 +173,6 @@ def test_of_categories_nothing_is_forecast():
     assert np.isnan(forecast.expected[:, 2:]).all()
 
 
-def test_a_missing_category_says_nothing_where_its_numbers_are_missing():
-    rows = requests()
-    missing = rows[:50].copy()
-    missing[:, [0, 2, 3]] = np.nan
-    assert (learned(rows, 2).take(missing).log_probability == 0.0).all()
-
-
-def test_numbers_without_their_category_are_in_units_of_the_likeliest():
-    rows = requests()
-    layer, missing = learned(rows, 2), rows[:50].copy()
-    missing[:, 2] = np.nan
-    found, whole = layer.take(missing), layer.take(rows[:50])
-    same = (found.units == whole.units).all(axis=(1, 2))
-    assert same.mean() > 0.95
-    assert found.log_probability[same] == pytest.approx(whole.log_probability[same], abs=0.01)
-
-
 @given(st.integers(0, 10**6))
 @settings(max_examples=examples(10), deadline=None)
 def test_the_most_frequent_values_have_slots(seed):
@@ -243,7 +195,7 @@ def test_with_a_memory_what_no_longer_comes_becomes_unlikely():
     old = np.column_stack([np.zeros(4000), np.zeros(4000)])
     new = np.column_stack([np.zeros(4000), np.ones(4000)])
     stream, usual = np.concatenate([old, new]), np.array([[0.0, 0.0]])
-    kept, forgot = (learned(stream, 1, memory) for memory in (None, 500.0))
+    kept, forgot = (learned_by(Categories(1), stream, memory=memory) for memory in (None, 500.0))
     assert np.exp(kept.take(usual).log_probability[0]) == pytest.approx(0.5, abs=0.01)
     assert np.exp(forgot.take(usual).log_probability[0]) < 0.01
 
@@ -266,7 +218,7 @@ def test_a_record_whose_numbers_are_all_missing_has_the_likelihood_of_its_catego
     scorer = StreamScorer(OSLRAU(), n_categories=2)
     scorer.process(rows[:4992])
     block = scorer.process(rows[4992:])
-    layer = learned(rows[:4992], 2)  # boundaries differ, counts do not
+    layer = learned_by(Categories(2), rows[:4992])  # boundaries differ, counts do not
     expected = layer.take(rows[[5000]]).log_probability[0]
     assert block.log_likelihood[8] == pytest.approx(expected, abs=0.05)
 

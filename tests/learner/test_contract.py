@@ -4,6 +4,7 @@ Any cutting of the stream gives the same bits, with restarts or without.
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -19,18 +20,20 @@ from faust_oslrau.learner.vector.blocks import MOST_ROWS
 pytestmark = pytest.mark.usefixtures("sooner", "blocks_of_three")
 
 LONG = needs_compiler("whole streams, again and again")
+QUICK = ("plain", "OSLRAU", "OSLRAU of one component", "EntityDensity")
+
+
+def of_each(names):
+    """Parametrize by names of subjects, of which a few are quick without the compiler."""
+    marked = [pytest.param(name, marks=() if name in QUICK else LONG) for name in names]
+    return pytest.mark.parametrize("name", marked)
 
 
 AROUND_BOUNDARIES = [1, 15, 16, 17, 47, 48, 49, 111, 112, 239, 240, 241, 300, 496, 497, 1000]
 IN_THE_MIDST = [820, 840, 860, 905, 1125, 1350, 1366, 1430, 1479, 1530, 1776, 1800, 1801, 1950]
 
 
-QUICK = ("plain", "OSLRAU", "OSLRAU of one component", "EntityDensity")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else LONG) for name in SUBJECTS]
-)
+@of_each(SUBJECTS)
 @pytest.mark.parametrize("restart", [False, True])
 def test_a_cut_at_each_boundary_and_a_restart_there_give_the_same_bits(name, restart):
     assert_same_bits(name, AROUND_BOUNDARIES + IN_THE_MIDST, restart)
@@ -41,6 +44,13 @@ def test_a_cut_at_each_boundary_and_a_restart_there_give_the_same_bits(name, res
 @given(cuts=st.lists(st.integers(0, 2000), max_size=20), restart=st.booleans())
 def test_any_cutting_and_any_restart_give_the_same_bits(name, cuts, restart):
     assert_same_bits(name, cuts, restart)
+
+
+def taught(name, n=60):
+    """Return a model after its stream, and what it is asked: some rows, with the entities."""
+    subject = MODELS[name]
+    keys = () if subject.keys is None else (subject.keys[:n],)
+    return subject.read(whole(name)[0]), subject.rows[:n].copy(), keys
 
 
 def assert_same_bits(name, cuts, restart):
@@ -80,6 +90,47 @@ def test_learning_what_was_evaluated_gives_the_same_bits(name):
         rows = subject.rows[start : start + size]
         model.partial_fit(rows, evaluation=model.evaluate(rows) if start else None)
     assert model.to_bytes() == whole(name)[0]
+
+
+EVALUATED = ["OSLRAU that ends early", "mixtures of OSLRAU"]
+"""Their structures grow no more, which may need more room first, and then evaluates again."""
+
+
+def evaluated(name):
+    """Return a model after its stream, and rows without missing values, of which all is kept."""
+    model, rows, _ = taught(name, 100)
+    return model, np.nan_to_num(rows)
+
+
+@LONG
+@pytest.mark.parametrize("name", EVALUATED)
+def test_an_evaluation_is_used(name):
+    model, rows = evaluated(name)
+    plain, evaluation = MODELS[name].read(model.to_bytes()), model.evaluate(rows)
+    wrong = evaluation._replace(values=np.roll(evaluation.values, 1, axis=1))
+    model.partial_fit(rows, evaluation=wrong)
+    assert model.to_bytes() != plain.partial_fit(rows).to_bytes()
+
+
+UNUSED = {
+    "of other rows": lambda model, rows, _: model.evaluate(rows[::-1]),
+    "of fewer rows": lambda model, rows, _: model.evaluate(rows[:99]),
+    "by another model": lambda _, rows, other: other.partial_fit(-rows).evaluate(rows),
+    "from before": lambda model, rows, _: (model.evaluate(rows), model.partial_fit(rows[:50]))[0],
+    "forgetting first": lambda model, rows, _: model.set_params(memory=100.0).evaluate(rows),
+    "of several mini-batches": lambda model, rows, _: model.evaluate(rows),
+}
+
+
+@LONG
+@pytest.mark.parametrize("name", EVALUATED)
+@pytest.mark.parametrize("case", UNUSED)
+def test_an_evaluation_that_is_none_of_these_rows_by_the_model_as_it_is_is_not_used(name, case):
+    model, rows = evaluated(name)
+    evaluation = UNUSED[case](model, rows, MODELS[name].read(model.to_bytes()))
+    plain, size = MODELS[name].read(model.to_bytes()), 50 if "several" in case else 100
+    model.partial_fit(rows, evaluation=evaluation, batch_size=size)
+    assert model.to_bytes() == plain.partial_fit(rows, batch_size=size).to_bytes()
 
 
 QUERIES = {
@@ -135,6 +186,59 @@ def test_the_forecast_of_the_next_record_is_what_its_band_will_be(name, at):
     assert exact(subject.go_on(scorer, some)[1].forecast) == exact(foreseen)
 
 
+@of_each(MODELS)
+def test_contributions_are_the_log_densities_without_a_field_less_those_with_it(name):
+    model, rows, keys = taught(name)
+    rows[7, 1:] = rows[3, 0] = np.nan
+    found, density = model.contributions(rows, *keys), model.score_samples(rows, *keys)
+    for column in range(rows.shape[1]):
+        rest, known = rows.copy(), ~np.isnan(rows[:, column])
+        rest[:, column] = np.nan
+        assert np.isnan(found[~known, column]).all()
+        if column >= rows.shape[1] - getattr(model, "n_categories", 0):
+            known &= ~np.isnan(rows[:, -2:]).any(axis=1)  # sums over many pairs are not exact
+        expected = model.score_samples(rest, *keys) - density
+        np.testing.assert_allclose(found[known, column], expected[known], atol=1e-9)
+    if hasattr(model, "given_others"):
+        np.testing.assert_allclose(model.given_others(rows, *keys)[0], found, atol=1e-9)
+
+
+@of_each([name for name in MODELS if not name.startswith("Categorical")])
+def test_conditional_densities_and_what_is_filled_in_follow_from_densities_and_means(name):
+    model, rows, keys = taught(name)
+    rows[::3, 1] = np.nan
+    rest = np.column_stack([rows[:, :1], np.full((len(rows), rows.shape[1] - 1), np.nan)])
+    expected = model.score_samples(rows, *keys) - model.score_samples(rest, *keys)
+    found = model.conditional_log_density(rows, *keys, given=[0])
+    np.testing.assert_array_equal(found, expected)
+    filled, (mean, _) = model.impute(rows, *keys), model.expected(rows, *keys)
+    np.testing.assert_array_equal(filled, np.where(np.isnan(rows), mean, rows))
+
+
+@of_each(MODELS)
+def test_what_is_drawn_repeats_with_a_seed_and_holds_what_is_given(name):
+    model, rows, keys = taught(name, 1)
+    given = np.where(np.arange(rows.shape[1]) == 0, 1.0, np.nan)
+    draw = functools.partial(model.sample, *(key[0] for key in keys), given=given)
+    drawn = draw(50, random_state=4)
+    np.testing.assert_array_equal(drawn, draw(50, random_state=4))
+    assert (drawn != draw(50, random_state=5)).any() and drawn.shape == (50, rows.shape[1])
+    assert (drawn[:, 0] == 1.0).all() and np.isfinite(model.score_samples(drawn[:1], *keys))
+    assert model.to_bytes() == whole(name)[0], "drawing changes nothing"
+
+
+@of_each(MODELS)
+def test_no_rows_have_no_answers_and_one_without_any_value_has_density_one(name):
+    model, rows, keys = taught(name, 1)
+    none = [key[:0] for key in keys]
+    assert model.score_samples(rows[:0], *none).shape == (0,)
+    assert model.contributions(rows[:0], *none).shape == (0, rows.shape[1])
+    nearly = pytest.approx([0.0], abs=1e-6 if keys else 1e-12)  # of entities in single precision
+    assert model.score_samples(np.full_like(rows, np.nan), *keys) == nearly
+    new = MODELS[name].new()
+    assert new.partial_fit(rows[:0], *none).n_records_ == 0
+
+
 OFF = {
     "incidents": ("incidents", None),
     "entity_events": ("entity_events", ()),
@@ -166,13 +270,7 @@ def test_a_layer_that_is_off_leaves_nothing_in_the_state():
     values, arrays = unpacked("plain", 1960)
     layers = "entit former habit kinds watch history season silence rate incident evidence category"
     assert not [name for name in (*values, *arrays) if name.startswith(tuple(layers.split()))]
-    timed = ("silences", "history", "seasons", "all but entities", "all", "all with mixtures")
+    timed = ("silences", "history", "seasons", "categories and seasons", "all but entities", "all",
+             "all with mixtures")  # fmt: skip
     for name, subject in SCORERS.items():
         assert subject.new().needs_times == (name in timed), name
-
-
-@LONG
-def test_a_season_may_begin_to_count_beside_categories():
-    both = {"seasons": "Europe/Berlin", "n_categories": 2}
-    scorer, _ = run(dataclasses.replace(SCORERS["categories"], parameters=both))
-    assert unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"].any()

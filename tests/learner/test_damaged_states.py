@@ -215,6 +215,9 @@ TOGETHER = [
     ("entities", 1460, {"watch_name_lengths": lambda a: zero(a) + 999}),
     ("entities", 1460, {"watch_others": zero}),
     ("OSLRAU", 600, {"weight": lambda a: zero(a) + 1e-310}),
+    ("OSLRAU", 600, {"leaf_scope": lambda a: np.roll(a, 1)}),
+    ("OSLRAU", 600, {"n_children": backwards}),
+    ("OSLRAU", 600, {"kind": backwards}),
 ]
 """What fits neither other arrays nor a narrower range than the damage above goes beyond."""
 

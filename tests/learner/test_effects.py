@@ -5,7 +5,7 @@ import pytest
 from interpreter import needs_compiler
 from naive_effects import NaiveEffects
 from scipy import integrate
-from streams import blame_of
+from streams import blame_of, losing
 
 from faust_oslrau.learner import OSLRAU, CategoricalDensity, StreamScorer
 from faust_oslrau.learner.categories.effects import Effects
@@ -46,10 +46,10 @@ def test_units_are_those_of_the_oracle(seed, together):
 
 
 @needs_compiler("half a million records")
-@pytest.mark.parametrize("together", [0.0, 4.0])
-def test_the_density_integrates_to_one(together):
+@pytest.mark.parametrize(("together", "lost"), [(0.0, 0.0), (4.0, 0.0), (4.0, 0.3)])
+def test_the_density_integrates_to_one(together, lost):
     density = CategoricalDensity(n_categories=3)
-    density.partial_fit(records(0, together, 1000), batch_size=128)
+    density.partial_fit(losing(records(0, together, 1000), lost), batch_size=128)
     at = np.linspace(-80.0, 80.0, 8001)
     values = [[*range(size), 99] for size in (4, 2, 3)]  # 99 was never seen
     every = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, 3)

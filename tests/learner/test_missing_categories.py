@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from interpreter import needs_compiler
-from scipy import integrate
+from streams import learned_by, losing
 from test_effects import records
 
 from faust_oslrau.learner import OSLRAU, CategoricalDensity, StreamScorer
@@ -18,13 +18,6 @@ VALUES = [0, 1, 2, 3, 99], [0, 1, 99], [0, 1, 2, 99]
 
 LACKS = [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)]
 """The categories that a record lacks."""
-
-
-def losing(rows, share, column=1, seed=9):
-    """Return rows of which a share lacks a category."""
-    gone = rows.copy()
-    gone[np.random.default_rng(seed).random(len(rows)) < share, column] = np.nan
-    return gone
 
 
 @functools.cache
@@ -49,22 +42,9 @@ def test_the_density_is_the_sum_over_all_values(together, lacks):
     rows = rows[:25].copy()
     rows[:, [2 + f for f in lacks]] = np.nan
     rows[:5, 0] = np.nan
-    rows[5:8, 1] = np.nan
+    rows[3:8, 1] = np.nan  # of two records no number is left
     expected = [summed(density.score_samples, row, lacks) for row in rows.tolist()]
     np.testing.assert_allclose(density.score_samples(rows), expected, rtol=1e-9)
-
-
-@needs_compiler("a quarter of a million records")
-def test_densities_without_a_category_integrate_to_one():
-    density = CategoricalDensity(n_categories=3)
-    density.partial_fit(losing(records(0, 4.0, 1000), 0.3), batch_size=128)
-    at, total = np.linspace(-80.0, 80.0, 8001), 0.0
-    for cached in VALUES[1]:
-        for region in VALUES[2]:
-            of = np.tile([np.nan, cached, region], (len(at), 1))
-            p = np.exp(density.score_samples(np.column_stack([at, of])))
-            total += integrate.trapezoid(p, at)
-    assert total == pytest.approx(1.0, abs=1e-3)
 
 
 def test_of_more_combinations_than_are_added_up_exactly_the_sum_is_near():
@@ -82,55 +62,9 @@ def test_of_more_combinations_than_are_added_up_exactly_the_sum_is_near():
     np.testing.assert_allclose(density.score_samples(lost), expected, atol=0.1)
 
 
-@pytest.mark.parametrize("together", [0.0, 4.0])
-def test_contributions_are_conditional_densities_without_a_category(together):
-    density, rows = taught(together)
-    rows = rows[:6].copy()
-    rows[:, 2] = np.nan
-    rows[0, 1] = np.nan
-    found = density.contributions(rows)
-    for column in (0, 1, 3):
-        without = rows.copy()
-        without[:, column] = np.nan
-        expected = density.score_samples(without) - density.score_samples(rows)
-        expected[np.isnan(rows[:, column])] = np.nan
-        np.testing.assert_allclose(found[:, column], expected, atol=1e-6)
-    assert np.isnan(found[:, 2]).all()
-
-
-def test_a_row_has_the_same_bits_alone_and_in_a_block():
-    density, rows = taught(4.0, 0.3)
-    rows = losing(losing(rows[:300], 0.3, 2), 0.3, 3)
-    alone = [density.score_samples(row[None])[0] for row in rows]
-    np.testing.assert_array_equal(density.score_samples(rows), alone)
-    block = StreamScorer(OSLRAU(), n_categories=3).process(rows)
-    scorer = StreamScorer(OSLRAU(), n_categories=3)
-    pieces = [scorer.process(rows[start : start + 7]) for start in range(0, 300, 7)]
-    for name in ("log_likelihood", "p_value"):
-        found = np.concatenate([getattr(piece, name) for piece in pieces])
-        np.testing.assert_array_equal(found, getattr(block, name))
-
-
-def test_a_stream_scorer_has_the_same_density():
-    rows = losing(records(0), 0.3)[:752]
-    scorer, density = StreamScorer(OSLRAU(), n_categories=3), CategoricalDensity(n_categories=3)
-    for start, stop in [(0, 16), (16, 48), (48, 112), (112, 240), (240, 496), (496, 752)]:
-        block = scorer.process(rows[start:stop])
-        assert block.held_back == 0, "the guard must let all records pass"
-        if start > 0:
-            found = density.score_samples(rows[start:stop])
-            np.testing.assert_allclose(found, block.log_likelihood, rtol=1e-12)
-        density.partial_fit(rows[start:stop])
-
-
 def test_what_is_missing_does_not_blur_what_other_categories_do():
-    layers = [Categories(3), Categories(3)]
-    for layer, rows in zip(layers, [records(0), losing(records(0), 0.4)], strict=True):
-        for start in range(0, len(rows), 250):
-            layer.take(rows[start : start + 250])
-            layer.end_batch(None, learning=True)
-    rows = records(1, n=200)
-    whole, lost = (layer.average(rows).units for layer in layers)
+    layers = [learned_by(Categories(3), losing(records(0), share), 250) for share in (0.0, 0.4)]
+    whole, lost = (layer.average(records(1, n=200)).units for layer in layers)
     np.testing.assert_allclose(lost, whole, atol=0.3)
 
 
@@ -138,28 +72,13 @@ def test_values_that_are_not_sure_stay_missing_where_the_network_cannot_be_asked
     rng = np.random.default_rng(0)
     of = rng.integers(2, size=(4000, 2))
     rows = np.column_stack([3.0 * of[:, 0] + rng.normal(size=4000), of])
-    layer = Categories(2)
-    for start in range(0, 4000, 250):
-        layer.take(rows[start : start + 250])
-        layer.end_batch(None, learning=True)
+    layer = learned_by(Categories(2), rows, 250)
     found = layer.average(np.array([[1.5, np.nan, 1], [6.0, np.nan, 1], [np.nan, np.nan, 1]]))
     whole = layer.average(np.array([[6.0, 1, 1]]))
     assert found.units[0].tolist() == found.units[2].tolist() != found.units[1].tolist()
     assert found.log_probability[0] == found.log_probability[2]
     assert found.units[1].tolist() == whole.units[0].tolist()
     assert found.log_probability[1] == pytest.approx(whole.log_probability[0], abs=0.1)
-
-
-def test_a_scorer_with_seasons_goes_on_from_its_bytes():
-    rows = np.column_stack([np.arange(600) % 3 + np.random.default_rng(0).normal(size=600) / 9,
-                            np.arange(600) % 3])  # fmt: skip
-    rows[::2, 1] = np.nan
-    places = np.column_stack([np.arange(600), 60_000 * np.arange(600)])
-    scorer = StreamScorer(OSLRAU(), n_categories=1, seasons="UTC")
-    scorer.process(rows[:500], places=places[:500])
-    again = StreamScorer.from_bytes(scorer.to_bytes())
-    found = [of.process(rows[500:], places=places[500:]) for of in (scorer, again)]
-    np.testing.assert_array_equal(found[0].p_value, found[1].p_value)
 
 
 @needs_compiler("whole streams")

@@ -45,18 +45,6 @@ def slice_density(model, row, v):
     return axis, density * (axis[1] - axis[0])
 
 
-def test_contributions_are_conditional_log_densities(model):
-    rows = X[:40].copy()
-    rows[3, 1] = rows[7, 0] = rows[7, 2] = np.nan
-    contributions = model.contributions(rows)
-    for v in range(3):
-        rest = rows.copy()
-        rest[:, v] = np.nan
-        expected = model.score_samples(rest) - model.score_samples(rows)
-        expected[np.isnan(rows[:, v])] = np.nan
-        np.testing.assert_allclose(contributions[:, v], expected, atol=1e-9)
-
-
 @pytest.mark.parametrize("size", [1e3, 1e9, 1e30])
 def test_an_impossible_field_is_expected_where_the_others_say(model, size):
     row = X[:1].copy()
@@ -68,10 +56,6 @@ def test_an_impossible_field_is_expected_where_the_others_say(model, size):
     assert model.contributions(row)[0, 0] == pytest.approx(
         (model.score_samples(without) - model.score_samples(row))[0], rel=1e-12
     )
-
-
-def test_contributions_are_the_same_with_moments_and_without(model):
-    np.testing.assert_allclose(model.contributions(X[:50]), model.given_others(X[:50])[0])
 
 
 @needs_compiler("grids of 72,000 points")
@@ -89,23 +73,6 @@ def test_expected_values_are_the_moments_of_the_conditional_density(tree):
             spread = np.sqrt(((axis - centre) ** 2 * density).sum())
             assert mean[r, v] == pytest.approx(centre, abs=2e-3 * UNITS[v])
             assert deviation[r, v] == pytest.approx(spread, rel=5e-3)
-
-
-def test_missing_fields_are_filled_with_their_conditional_means(model):
-    rows = X[:5].copy()
-    rows[[0, 1, 1, 4], [2, 0, 1, 1]] = np.nan
-    filled = model.impute(rows)
-    observed = ~np.isnan(rows)
-    np.testing.assert_array_equal(filled[observed], rows[observed])
-    for row, complete in zip(rows, filled, strict=True):
-        np.testing.assert_allclose(complete, model.conditional_moments(row)[0], rtol=1e-9)
-
-
-def test_conditional_log_density_is_joint_less_condition(model):
-    condition = X[:20].copy()
-    condition[:, [0, 2]] = np.nan
-    expected = model.score_samples(X[:20]) - model.score_samples(condition)
-    np.testing.assert_array_equal(model.conditional_log_density(X[:20], given=[1]), expected)
 
 
 @needs_compiler("a grid of 810,000 points")
@@ -148,11 +115,6 @@ def test_samples_keep_the_given_fields_and_have_the_moments_of_the_density(tree,
     error = np.sqrt(np.diag(covariance)[drawn] / len(rows))
     assert (np.abs(rows.mean(axis=0) - mean)[drawn] < 5 * error).all()
     np.testing.assert_allclose(np.cov(rows.T), covariance, rtol=0.1, atol=0.1)
-
-
-def test_samples_are_reproducible(model):
-    np.testing.assert_array_equal(model.sample(5), model.sample(5))
-    assert (model.sample(5, random_state=1) != model.sample(5, random_state=2)).any()
 
 
 def test_a_single_gaussian_gives_the_textbook_conditional():

@@ -25,17 +25,15 @@ def arrivals(rng, entities=20, hours=6, gap=MINUTE, jitter=0.05):
 
 def follow(times, who, silences=None, nameless=None, clock=None):
     """Return what the records show; those of one entity may have no name."""
-    fresh = np.zeros(len(times), np.bool_)
-    fresh[np.unique(who, return_index=True)[1]] = silences is None
+    fresh, keys = np.zeros(len(times), np.bool_), []
+    if who is None:
+        who = np.zeros(len(times), np.int64)
+    else:
+        fresh[np.unique(who, return_index=True)[1]] = silences is None
+        keys = [None if entity == nameless else b"e%d" % entity for entity in who]
     silences = silences or Silences()
-    keys = [None if entity == nameless else b"e%d" % entity for entity in who]
-    places = places_of(times)
+    places = np.column_stack([np.arange(len(times))] * 2 + [times])
     return silences.take(places, (clock or Clock()).take(places), who, fresh, keys)
-
-
-def places_of(times):
-    """Return numbers, offsets and time stamps of records."""
-    return np.column_stack([np.arange(len(times)), np.arange(len(times)), times])
 
 
 def kept(times, who, wanted):
@@ -65,10 +63,7 @@ def paused(gap, every, pause, days):
 
 def ends(times):
     """Return when the silences of a partition without entities end, two records after them."""
-    who = np.zeros(len(times), np.int64)
-    places = places_of(times)
-    moments = Clock().take(places)
-    found = Silences().take(places, moments, who, np.zeros(len(times), np.bool_), [])
+    found = follow(times, None)
     return [int(times[silence.last_offset + 1] - START) for silence in found]
 
 
