@@ -247,6 +247,7 @@ MODELS = {
     "mixtures of OSLRAU that forgets": Model(partial(MIXTURES, memory=400.0), CHANGED),
     "mixtures of OSLRAU of a field never seen": Model(MIXTURES, UNSEEN, 100),
     "EntityDensity": Model(partial(EntityDensity, SMALL()), CLUSTERS, 100, OF),
+    "EntityDensity of few records": Model(partial(EntityDensity, SMALL()), CLUSTERS[:230], 230, OF),
     "EntityDensity of few entities": Model(
         partial(EntityDensity, SMALL(), max_entities=20, max_former_entities=5), CLUSTERS, 100, OF
     ),

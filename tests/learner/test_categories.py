@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from interpreter import examples
 from scipy.stats import norm
 from streams import blame_of, codes, learned_by
-from subjects import WITH_MIXTURES
 
 from faust_oslrau.learner import OSLRAU, CategoricalDensity, StreamScorer
 from faust_oslrau.learner.categories.layer import Categories
@@ -97,7 +96,6 @@ def test_probabilities_are_those_of_counts(seed, n):
         assert rarity == pytest.approx(naive_log_rarity(seen, row, layer.counts.parent), abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", [OSLRAU, WITH_MIXTURES])
 def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_them(kind):
     rows = requests(n=20_000)
     block = StreamScorer(kind(), n_categories=2).process(rows)

@@ -5,6 +5,7 @@ Any cutting of the stream gives the same bits, with restarts or without.
 
 import dataclasses
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from contract import at_once, run, state_at, unpacked, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import needs_compiler
-from subjects import KEYS, MODELS, PLACES, SCORERS, SUBJECTS, exact
+from scipy import stats
+from subjects import KEYS, MODELS, OF, PLACES, SCORERS, SUBJECTS, exact
 
 from faust_oslrau.learner.state import unpack
 from faust_oslrau.learner.vector.blocks import MOST_ROWS
@@ -20,6 +22,7 @@ from faust_oslrau.learner.vector.blocks import MOST_ROWS
 pytestmark = pytest.mark.usefixtures("sooner", "blocks_of_three")
 
 LONG = needs_compiler("whole streams, again and again")
+NETWORKS = [name for name in MODELS if "Density" not in name]
 QUICK = ("plain", "OSLRAU", "OSLRAU of one component", "EntityDensity")
 
 
@@ -82,7 +85,7 @@ def test_the_stream_has_something_for_each_layer():
 
 
 @LONG
-@pytest.mark.parametrize("name", [name for name in MODELS if "Density" not in name])
+@pytest.mark.parametrize("name", NETWORKS)
 def test_learning_what_was_evaluated_gives_the_same_bits(name):
     subject = SUBJECTS[name]
     model, size = subject.new(), subject.batch
@@ -213,6 +216,106 @@ def test_conditional_densities_and_what_is_filled_in_follow_from_densities_and_m
     np.testing.assert_array_equal(found, expected)
     filled, (mean, _) = model.impute(rows, *keys), model.expected(rows, *keys)
     np.testing.assert_array_equal(filled, np.where(np.isnan(rows), mean, rows))
+
+
+def on_axis(model, row, v, middle, width, key=None):
+    """Return values of a field, and what of its density given the others of a row is at them."""
+    x = middle + width * np.sinh(np.linspace(-14.0, 14.0, 20_001))
+    rest, rows = row[None].copy(), np.tile(row, (len(x), 1))
+    rest[:, v], rows[:, v] = np.nan, x
+    joint, others = (
+        model.score_samples(each, *([] if key is None else [[key] * len(each)]))
+        for each in (rows, rest)
+    )
+    density = np.exp(joint - others)
+    return (x[1:] + x[:-1]) / 2, np.diff(x) * (density[1:] + density[:-1]) / 2
+
+
+@LONG
+@pytest.mark.parametrize("name", NETWORKS)
+def test_expected_values_are_the_moments_of_the_conditional_density(name):
+    model, rows, _ = taught(name, 3)
+    rows[2, -1] = np.nan
+    means, deviations = model.expected(rows)
+    for r, v in np.argwhere(~np.isnan(means)):  # of a field never observed nothing is expected
+        mean, deviation = means[r, v], deviations[r, v]
+        x, mass = on_axis(model, rows[r], v, mean, 1e-3 * deviation)
+        assert mass.sum() == pytest.approx(1.0, abs=1e-4)
+        assert mass @ x == pytest.approx(mean, abs=1e-3 * deviation)
+        assert np.sqrt(mass @ (x - mean) ** 2) == pytest.approx(deviation, rel=5e-3)
+
+
+@LONG
+@pytest.mark.parametrize("known", [[], [2], [1, 2]])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_quantiles_are_where_so_much_of_the_conditional_density_lies_below(name, known):
+    model, rows, _ = taught(name, 1)
+    row, levels = np.full_like(rows, np.nan), [0.01, 0.5, 0.99]
+    row[0, known] = rows[0, known]
+    mean, quantiles = model.conditional_quantiles(row, levels)
+    low, middle, high = quantiles[:, 0, 0]
+    x, mass = on_axis(model, row[0], 0, middle, 1e-3 * (high - low))
+    found = np.interp([low, middle, high], x + np.diff(x, append=0.0) / 2, mass.cumsum())
+    np.testing.assert_allclose(found, levels, atol=1e-4)
+    assert mean[0, 0] == pytest.approx(mass @ x, abs=1e-3 * (high - low))
+    np.testing.assert_array_equal(quantiles[:, 0, known], row[[0, 0, 0]][:, known])
+    unseen = np.isnan(MODELS[name].rows).all(axis=0)
+    assert np.isnan(mean[:, unseen]).all() and np.isnan(quantiles[:, :, unseen]).all()
+
+
+@LONG
+@pytest.mark.parametrize("name", NETWORKS)
+def test_conditional_moments_of_several_fields_are_those_of_one_given_the_other(name):
+    model, rows, _ = taught(name, 1)
+    row = np.nan_to_num(rows[0])
+    row[[0, -1]] = np.nan
+    mean, covariance = model.conditional_moments(row)
+    np.testing.assert_allclose(mean, model.impute(row[None])[0], rtol=1e-9)
+    deviation = model.expected(row[None])[1][0, [0, -1]]
+    np.testing.assert_allclose(np.sqrt(covariance.diagonal()[[0, -1]]), deviation, rtol=1e-9)
+    x, mass = on_axis(model, row, 0, mean[0], 1e-3 * deviation[0])
+    given = np.tile(row, (len(x), 1))
+    given[:, 0] = x
+    found = mass @ ((x - mean[0]) * model.expected(given)[0][:, -1])
+    assert found == pytest.approx(covariance[0, -1], abs=1e-3 * deviation.prod())
+    assert not covariance[1].any(), "nothing is unknown of a field that is given"
+
+
+@LONG
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e30])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_an_impossible_field_is_expected_where_the_others_say(name, size):
+    model, rows, _ = taught(name, 1)
+    row = np.nan_to_num(rows)
+    without = row.copy()
+    row[0, 0], without[0, 0] = size, np.nan
+    for far, unknown in zip(model.expected(row), model.expected(without), strict=True):
+        assert far[0, 0] == pytest.approx(unknown[0, 0], rel=1e-9)
+    nats = model.score_samples(without) - model.score_samples(row)
+    assert model.contributions(row)[0, 0] == pytest.approx(nats[0], rel=1e-12)
+
+
+OF_ENTITIES = [name for name in MODELS if name.startswith("EntityDensity")]
+
+
+@LONG
+@pytest.mark.parametrize("known", [[], [0], [0, 2]])
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [*((name, None) for name in NETWORKS), *itertools.product(OF_ENTITIES, [OF[0], b"new"])],
+)
+def test_what_is_drawn_has_the_conditional_density_which_integrates_to_one(name, key, known):
+    model, rows, _ = taught(name, 1)
+    row = np.full(rows.shape[1], np.nan)
+    row[known] = rows[0, known]
+    drawn = model.sample(*([] if key is None else [key]), 2000, given=row, random_state=2)
+    assert (drawn[:, known] == row[known]).all()
+    v = max({1, 2, 3} - {*known} - {len(row)})
+    found = drawn[:, v]
+    x, mass = on_axis(model, row, v, np.median(found), 1e-3 * np.ptp(found), key)
+    assert mass.sum() == pytest.approx(1.0, abs=1e-3)
+    below = np.interp(found, x + np.diff(x, append=0.0) / 2, mass.cumsum())
+    assert stats.kstest(below, "uniform").pvalue > 1e-3
 
 
 @of_each(MODELS)

@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 import pytest
-from scipy import stats
 from streams import BOUNDARIES
 from subjects import WITH_MIXTURES
 from test_entities import machines
@@ -40,14 +39,6 @@ def test_the_density_is_that_of_a_stream_scorer(kind):
     assert compared > 100
 
 
-@pytest.mark.parametrize("key", [b"machine-3", b"new"])
-def test_the_density_of_an_entity_integrates_to_one(key):
-    density = EntityDensity().partial_fit(ROWS[:1000, :1], KEYS[:1000], batch_size=256)
-    x = np.sinh(np.linspace(-12, 12, 20_001)) * 0.1
-    p = np.exp(density.score_samples(x[:, None], [key] * len(x)))
-    assert np.trapezoid(p, x) == pytest.approx(1.0, abs=1e-3)
-
-
 def test_what_is_usual_for_another_entity_is_unlikely_and_expected_where_it_is():
     keys, level = [b"machine-3", b"machine-4"], LEVELS[[3, 4]]
     own, other = (taught().score_samples(rows, keys) for rows in (level, level[::-1]))
@@ -58,31 +49,6 @@ def test_what_is_usual_for_another_entity_is_unlikely_and_expected_where_it_is()
     profile = taught().profile("machine-3")
     assert (np.abs(profile.level - level[0]) < SCALES[3]).all()
     assert taught().profile("new") is None and EntityDensity().profile("new") is None
-
-
-def in_quantiles(density, drawn, row, field, key):
-    """What share of a field's conditional density lies below each of the drawn values."""
-    low, high = np.quantile(drawn, [0.0, 1.0]) + np.array([-1.0, 1.0]) * np.ptp(drawn)
-    x = np.unique(np.concatenate([np.linspace(low, high, 20_001), drawn]))
-    rows = np.tile(row, (len(x), 1))
-    rows[:, field] = x
-    given = np.flatnonzero(~np.isnan(row))
-    p = np.exp(density.conditional_log_density(rows, [key] * len(x), given))
-    below = np.concatenate([[0.0], np.cumsum(0.5 * (p[1:] + p[:-1]) * np.diff(x))])
-    assert below[-1] == pytest.approx(1.0, abs=0.02)
-    return np.interp(drawn, x, below)
-
-
-@pytest.mark.parametrize("n", [200, 2000], ids=["network only", "mixed"])
-@pytest.mark.parametrize("key", [b"machine-3", b"new"])
-@pytest.mark.parametrize("given", [(), (0,), (0, 2)])
-def test_drawn_rows_have_the_conditional_density_of_the_entity(n, key, given):
-    density, row = taught(n), np.full(3, np.nan)
-    row[list(given)] = (LEVELS[3] + [1.0, 0.0, -1.0] * SCALES[3])[list(given)]
-    drawn = density.sample(key, 2000, given=row, random_state=1)
-    np.testing.assert_array_equal(drawn[:, list(given)], np.tile(row[list(given)], (2000, 1)))
-    found = in_quantiles(density, drawn[:, 1], row, 1, key)
-    assert stats.kstest(found, "uniform").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("m", [1, 2])

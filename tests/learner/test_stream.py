@@ -26,13 +26,6 @@ def test_learning_happens_after_growing_batches_and_then_after_each_full_one(bat
     assert block.learned == expected[-1]
 
 
-def test_the_first_16_records_have_no_score_and_240_are_flagged():
-    _, block = run()
-    assert np.isnan(block.log_likelihood).tolist() == [True] * 16 + [False] * (len(X) - 16)
-    assert block.warming_up.tolist() == [True] * 240 + [False] * (len(X) - 240)
-    assert not block.is_anomaly[:16].any()
-
-
 def test_without_a_model_nothing_is_scored_and_the_state_goes_on():
     scorer = StreamScorer(OSLRAU(), learning=False)
     block = scorer.process(X)
