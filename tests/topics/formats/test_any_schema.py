@@ -73,7 +73,7 @@ def assert_reads_or_refuses(format_name, schema, contents):
         return
     for content in contents:
         with suppress(ContentError):
-            assert isinstance(found.decode(framed(1, content)), bytes)
+            json.loads(found.decode(framed(1, content)))
     with suppress(ContentError):
         found.encode({"f0": None})
 
@@ -82,8 +82,8 @@ def assert_reads_or_refuses(format_name, schema, contents):
 def test_any_schema_of_avro_is_used_or_refused(seed):
     chance = random.Random(seed)
     for _ in range(400):
-        schema = changed(BASE, chance)
-        for _ in range(chance.choice([0, 0, 1])):
+        schema = BASE
+        for _ in range(chance.choice([0, 1, 1, 2])):
             schema = changed(schema, chance)
         contents = [chance.randbytes(chance.choice([3, 20, 60])) for _ in range(3)]
         assert_reads_or_refuses("avro", Schema("AVRO", json.dumps(schema)), contents)
@@ -91,7 +91,6 @@ def test_any_schema_of_avro_is_used_or_refused(seed):
 
 DECIMALS = ["1e400", "10, \"scale\": 1e400", "1000000000, \"scale\": 999999999",
             "2000000000000000000000, \"scale\": 1999999999999999999999"]  # fmt: skip
-
 
 @pytest.mark.parametrize("precision", DECIMALS)
 def test_decimals_of_any_scale_are_read_or_refused(precision):

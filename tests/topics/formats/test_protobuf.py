@@ -15,13 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.topics.formats import (
-    ContentError,
-    Schema,
-    SchemaError,
-    codec,
-    framed,
-)
+from faust_oslrau.topics.formats import ContentError, Schema, SchemaError, codec, framed
 from faust_oslrau.topics.formats.errors import LargeContentError
 from faust_oslrau.topics.formats.protobuf import _compiled
 
