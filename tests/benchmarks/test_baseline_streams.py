@@ -5,12 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from benchmarks import large, opponents
 from benchmarks.baseline_streams import stream
 from benchmarks.crossval import HONEST_FLOOR, InDataUnits
 from benchmarks.datasets import Dataset
 from benchmarks.opponents.online import OnePass
-from benchmarks.opponents.sizes import Size
 from faust_oslrau.learner import OSLRAU
 
 X = np.random.default_rng(0).normal(size=(400, 2))

@@ -1,15 +1,10 @@
 """Streams for the learner's tests, and what is told of one record of them."""
 
-from itertools import pairwise
-
 import numpy as np
 from scipy.integrate import simpson
 from scipy.signal import lfilter
 
 from faust_oslrau.learner import StreamScorer
-
-BOUNDARIES = [*pairwise([0, 16, 48, 112, 240, 496, 752])]
-"""Between which records a scorer learns."""
 
 
 def clusters(seed, n, d, missing=0.0):
@@ -58,16 +53,16 @@ def share_within(low, high, v, d, state, keys=None, place=None):
     return simpson(np.exp(log_density), x=axis)
 
 
-def losing(rows, share, column=1, seed=9):
-    """Return rows of which a share lacks a column."""
-    gone = rows.copy()
-    gone[np.random.default_rng(seed).random(len(rows)) < share, column] = np.nan
-    return gone
-
-
 def learned_by(layer, rows, batch=256, memory=None):
     """Return a layer of categories after it has learned rows in batches."""
     for start in range(0, len(rows), batch):
         layer.take(rows[start : start + batch])
         layer.end_batch(memory, learning=True)
     return layer
+
+
+def losing(rows, share, column=1, seed=9):
+    """Return rows of which a share lacks a column."""
+    gone = rows.copy()
+    gone[np.random.default_rng(seed).random(len(rows)) < share, column] = np.nan
+    return gone

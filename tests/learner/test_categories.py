@@ -1,5 +1,6 @@
 """Records with categories: exact probabilities, numbers given them, and which are to blame."""
 
+import functools
 import itertools
 import math
 
@@ -18,16 +19,28 @@ from faust_oslrau.learner.categories.values import MISSING, Values
 N = 6000
 SLOW, QUICK, BATCH = range(3)
 OK, MOVED, FAILED = 200.0, 301.0, 503.0
+SHARES, LEVELS, SPREADS = np.array([[0.3, 0.6, 0.1], [5.0, 1.0, 9.0], [0.5, 0.1, 0.5]])
+"""Of each service: its share of the records, and level and spread of its latency."""
 
 
 def requests(seed=0, n=N):
     """Rows of latency, size, service and status: latency and status depend on the service."""
     rng = np.random.default_rng(seed)
-    service = rng.choice(3, n, p=[0.3, 0.6, 0.1])
-    latency = rng.normal(np.array([5.0, 1.0, 9.0])[service], np.array([0.5, 0.1, 0.5])[service])
+    service = rng.choice(3, n, p=SHARES)
+    latency = rng.normal(LEVELS[service], SPREADS[service])
     moved = (service == SLOW) & (rng.random(n) < 0.5)
     status = np.where(moved, MOVED, np.where(rng.random(n) < 0.002, FAILED, OK))
     return np.column_stack([latency, rng.normal(size=n), service, status])
+
+
+@pytest.mark.parametrize("n", [16, 300, 3000])
+@pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2), (5, 3, 2, 2)])
+def test_probabilities_of_categories_alone_sum_to_one(n, sizes):
+    density = CategoricalDensity(n_categories=len(sizes))
+    density.partial_fit(codes(1, n, sizes)[:, 1:], batch_size=256)
+    values = [[*range(size), 99] for size in sizes]  # 99 stands for all that are not told apart
+    every = np.array([*itertools.product(*values)], float)
+    assert np.exp(density.score_samples(every)).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -100,12 +113,11 @@ def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_t
     rows = requests(n=20_000)
     block = StreamScorer(kind(), n_categories=2).process(rows)
     service, status = rows[:, 2].astype(int), rows[:, 3]
-    p_service = np.log([0.3, 0.6, 0.1])[service]
+    p_service = np.log(SHARES)[service]
     shares = {(SLOW, MOVED): 0.5, (SLOW, OK): 0.499, (SLOW, FAILED): 0.001}
     usual = np.where(status == OK, 0.998, 0.002)
     p_status = np.log([*map(shares.get, zip(service, status, strict=True), usual)])
-    level, spread = np.array([5.0, 1.0, 9.0])[service], np.array([0.5, 0.1, 0.5])[service]
-    numbers = norm(level, spread).logpdf(rows[:, 0]) + norm.logpdf(rows[:, 1])
+    numbers = norm(LEVELS[service], SPREADS[service]).logpdf(rows[:, 0]) + norm.logpdf(rows[:, 1])
     late = slice(10_000, None)
     true = (p_service + p_status + numbers)[late].mean()
     assert block.log_likelihood[late].mean() == pytest.approx(true, abs=0.05)
@@ -227,3 +239,38 @@ def test_huge_numbers_are_learned_as_smaller_ones_and_restored():
     density = CategoricalDensity(OSLRAU()).partial_fit(rows, batch_size=100)
     restored = CategoricalDensity.from_bytes(density.to_bytes())
     assert np.isfinite(restored.score_samples([[1e150, 0.0]])).all()
+
+
+@functools.cache
+def taught(kind=OSLRAU):
+    return CategoricalDensity(kind(), n_categories=2).partial_fit(requests(), batch_size=256)
+
+
+def test_missing_fields_are_filled_given_the_others():
+    filled = taught().impute([[np.nan, 0.0, QUICK, OK], [9.0, 0.0, np.nan, np.nan]])
+    assert filled[0, 0] == pytest.approx(1.0, rel=0.05)
+    assert filled[1, 2:].tolist() == [BATCH, OK]
+
+
+def test_samples_have_the_shares_and_the_relations_of_the_stream(kind):
+    rows = taught(kind).sample(4000, random_state=0)
+    assert rows.shape == (4000, 4)
+    for service, moved in ((SLOW, 0.5), (QUICK, 0.0), (BATCH, 0.0)):
+        of = rows[rows[:, 2] == service]
+        assert len(of) / 4000 == pytest.approx(SHARES[service], abs=0.03)
+        assert of[:, 0].mean() == pytest.approx(LEVELS[service], rel=0.06)
+        assert (of[:, 3] == MOVED).mean() == pytest.approx(moved, abs=0.06)
+
+
+def test_samples_hold_what_is_given():
+    given = [np.nan, 1.5, np.nan, OK]
+    rows = taught().sample(3000, given=given, random_state=0)
+    assert (rows[:, [1, 3]] == [1.5, OK]).all()
+    share = SHARES * [0.499, 0.998, 0.998]
+    found = np.bincount(rows[:, 2].astype(int)) / 3000
+    np.testing.assert_allclose(found, share / share.sum(), atol=0.04)
+
+
+def test_a_service_is_drawn_by_its_latency():
+    rows = taught().sample(200, given=[9.0, np.nan, np.nan, np.nan], random_state=0)
+    assert (rows[:, 2] == BATCH).all()

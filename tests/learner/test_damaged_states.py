@@ -7,19 +7,16 @@ import functools
 
 import numpy as np
 import pytest
-from contract import unpacked, whole
+from contract import LONG, unpacked, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter import examples, needs_compiler
+from interpreter import examples
 from subjects import MODELS, SUBJECTS
 
 from faust_oslrau.learner import StateError
 from faust_oslrau.learner.state import pack
 
 pytestmark = pytest.mark.usefixtures("sooner", "blocks_of_three")
-
-LONG = needs_compiler("whole streams, again and again")
-
 
 STATES = [
     ("plain", 10), ("small batches", 1350), ("mixtures", 1960), ("incidents", 1340),

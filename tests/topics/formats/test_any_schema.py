@@ -92,6 +92,7 @@ def test_any_schema_of_avro_is_used_or_refused(seed):
 DECIMALS = ["1e400", "10, \"scale\": 1e400", "1000000000, \"scale\": 999999999",
             "2000000000000000000000, \"scale\": 1999999999999999999999"]  # fmt: skip
 
+
 @pytest.mark.parametrize("precision", DECIMALS)
 def test_decimals_of_any_scale_are_read_or_refused(precision):
     decimal = f'{{"type": "bytes", "logicalType": "decimal", "precision": {precision}}}'

@@ -2,7 +2,6 @@
 
 import json
 import math
-from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from io import BytesIO

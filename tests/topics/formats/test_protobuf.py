@@ -1,7 +1,6 @@
 """Records of Protobuf as JSON."""
 
 import errno
-import functools
 import math
 import resource
 import subprocess
@@ -45,14 +44,9 @@ message Reading {
 SCHEMA = Schema("PROTOBUF", TEXT)
 
 
-@functools.cache  # hypothesis takes no fixtures of a module
-def known():
-    return codec("protobuf", SCHEMA)
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def codec_of_readings():
-    return known()
+    return codec("protobuf", SCHEMA)
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +120,10 @@ def test_bytes_that_are_a_field_of_no_message_are_refused(
         codec_of_readings.decode(framed(3, READING + message.SerializeToString()))
 
 
-@given(st.binary(max_size=60))
-def test_any_bytes_are_read_or_refused(content):
+@given(content=st.binary(max_size=60))
+def test_any_bytes_are_read_or_refused(codec_of_readings, content):
     with suppress(ContentError):
-        orjson.loads(known().decode(framed(3, content)))
+        orjson.loads(codec_of_readings.decode(framed(3, content)))
 
 
 def test_a_schema_may_refer_to_others():
