@@ -70,6 +70,7 @@ def assert_learns_the_same(fast, slow, X, batch_size, X_test):
         assert_same_network(fast.network_, fast.network_.root, slow.root)
         assert fast.structure_changes_ == {kind: slow.events[kind] for kind in CHANGES}
         assert fast.n_nodes_ == slow.n_nodes()
+        fast.network_.check_validity()
     found, expected = fast.score_samples(X_test), slow.score_samples(X_test)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
