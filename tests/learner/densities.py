@@ -1,10 +1,19 @@
-"""Log-densities of a network's nodes by the library's functions, to hold its own against."""
+"""Densities by the library's functions, to hold those of the package against."""
 
 import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
 from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT
+
+
+def given(mean, covariance, z):
+    """A column with the mean of what it lacks given the others, and the covariance of that."""
+    seen = ~np.isnan(z)
+    gain = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[seen]).T
+    rest = covariance - gain @ covariance[seen]
+    rest[seen], rest[:, seen] = 0.0, 0.0
+    return np.where(seen, z, mean + gain @ (z[seen] - mean[seen])), rest
 
 
 def log_density(network, i, rows):

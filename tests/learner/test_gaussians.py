@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from densities import given
 from scipy.stats import multivariate_normal
 from streams import clusters
 
@@ -40,15 +41,6 @@ def test_of_a_covariance_lost_in_rounding_the_variances_count():
     np.testing.assert_allclose(gaussians.whitening[0], np.diag(variance**-0.5), rtol=1e-12)
     norm = -0.5 * np.log(2.0 * np.pi * variance).sum()
     assert gaussians.log_norm[0] == pytest.approx(norm, rel=1e-12)
-
-
-def given(mean, covariance, z):
-    """A column with the mean of what it lacks given the others, and the covariance of that."""
-    seen = ~np.isnan(z)
-    gain = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[seen]).T
-    rest = covariance - gain @ covariance[seen]
-    rest[seen], rest[:, seen] = 0.0, 0.0
-    return np.where(seen, z, mean + gain @ (z[seen] - mean[seen])), rest
 
 
 def test_missing_values_count_by_their_conditional_moments():
