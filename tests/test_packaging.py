@@ -1,6 +1,7 @@
-"""What the wheel holds, and what the learner needs."""
+"""Which module may import which, what the learner needs, and what the wheel holds."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,26 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("learner", "topics", "app")
+
+
+def _copied(folder: Path) -> Path:
+    """Copy the packages, without what is compiled, to a folder."""
+    for package in PACKAGES:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, folder / package, ignore=ignored)
+    return folder
+
+
+def test_imports_go_one_way(tmp_path: Path) -> None:
+    """By the contracts of `[tool.importlinter]`, for the packages that Python finds first."""
+    _copied(tmp_path / "faust_oslrau")
+    linter = Path(sysconfig.get_path("scripts")) / "lint-imports"
+    command = [linter, "--no-cache", "--config", ROOT / "pyproject.toml"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    checked = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout
 
 
 def _imported(file: Path) -> Iterator[str]:
@@ -58,9 +79,7 @@ def test_tested_versions_are_pinned_without_hashes_or_addresses() -> None:
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy: a stale build/ in the checkout would go into it."""
-    source = tmp_path_factory.mktemp("source")
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, source / package)
+    source = _copied(tmp_path_factory.mktemp("source"))
     for file in (ROOT / "pyproject.toml", ROOT / "LICENSE", *ROOT.glob("*.md")):
         shutil.copy(file, source)
     out = tmp_path_factory.mktemp("wheel")
@@ -77,15 +96,11 @@ def test_the_wheel_puts_nothing_but_faust_oslrau_into_site_packages(wheel: Path)
 
 def test_the_wheel_holds_every_module_the_type_marks_and_the_licence(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    code = {
-        f"faust_oslrau/{f.relative_to(ROOT)}" for p in PACKAGES for f in (ROOT / p).rglob("*.py")
-    }
-    marks = {f"faust_oslrau/{package}/py.typed" for package in PACKAGES}
-    data = {f"faust_oslrau/app/brokers/{name}" for name in ("pom.xml", "log4j2.properties")}
-    page = {
-        f"faust_oslrau/{file.relative_to(ROOT)}" for file in (ROOT / "app/pages/static").iterdir()
-    }
-    assert code | marks | data | page <= names
+    files = {file for package in PACKAGES for file in (ROOT / package).rglob("*.py")}
+    files |= {ROOT / package / "py.typed" for package in PACKAGES}
+    files |= {ROOT / "app/brokers/pom.xml", ROOT / "app/brokers/log4j2.properties"}
+    files |= {*(ROOT / "app/pages/static").iterdir()}
+    assert {f"faust_oslrau/{file.relative_to(ROOT)}" for file in files} <= names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 

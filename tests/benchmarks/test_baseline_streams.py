@@ -5,12 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from benchmarks import large, opponents
 from benchmarks.baseline_streams import stream
 from benchmarks.crossval import HONEST_FLOOR, InDataUnits
 from benchmarks.datasets import Dataset
 from benchmarks.opponents.online import OnePass
-from benchmarks.opponents.sizes import Size
 from faust_oslrau.learner import OSLRAU
 
 X = np.random.default_rng(0).normal(size=(400, 2))
@@ -56,36 +54,6 @@ def test_the_floor_of_the_default_network_is_in_the_records_units_and_never_belo
     model.partial_fit(np.tile(mean, (40_000, 1)))  # variances are now a hundredth
     lower = InDataUnits(model).score_samples(rows, variance_floor=1e-12)
     assert_allclose(lower, norm(mean, 0.2 * deviation).logpdf(rows).sum(axis=1))
-
-
-def test_a_missing_package_is_named_and_some_learn_little_of_a_large_set(monkeypatch, capsys):
-    monkeypatch.setattr(opponents, "NEEDS", {"trees": "numba", "vine": "no_such_package"})
-    opponents.densities.cache_clear()
-    some = {*opponents.fits(DATASET, Size(50, 100, 1))}
-    assert "vine: skipped, needs no_such_package" in capsys.readouterr().err
-    assert some == {f"{how}, {what}" for how in ("online EM", "moment matching") for what in (
-        "random", "mixture")}  # fmt: skip
-    opponents.densities.cache_clear()
-    learned = []
-    monkeypatch.setattr(
-        opponents, "densities",
-        lambda: dict.fromkeys(some, lambda _: lambda folds, _: learned.append(*map(len, folds))),
-    )  # fmt: skip
-    many = Dataset("many", np.zeros((1_000_000, 1)), np.zeros(1_000_000, np.int8))
-    for fit in opponents.fits(many, Size(50, 100, 1)).values():
-        fit([many.x], many.setting)
-    assert sorted(learned) == [20_000, 20_000, 1_000_000, 1_000_000]
-
-
-def test_a_stand_in_is_read_from_its_file_and_learned_in_one_pass(tmp_path):
-    x = large.stand_in(large.Shape(records=3_000, variables=4, clusters=2))
-    assert x.shape == (3_000, 4) and np.isfinite(x).all()
-    np.savez(tmp_path / "some.npz", x=x)
-    found = large.one_pass(tmp_path / "some.npz")
-    independent = -4 * 0.5 * np.log(2 * np.pi * np.e)
-    assert (found.dataset, found.records, found.variables) == ("some", 3_000, 4)
-    assert found.nodes > 10 and found.memory > 1e7 and found.learn_seconds > 0
-    assert found.log_likelihood > independent  # of standardised records
 
 
 def test_every_online_detector_ranks_a_far_record_high():

@@ -25,11 +25,6 @@ def test_held_out_sets_follow_their_rule(name):
     assert len(stream.x) <= MOST_ROWS and 0 < np.mean(stream.label) < 0.1
 
 
-def write(folder, text):
-    (folder / "data").mkdir()
-    (folder / "data" / "set.dat").write_text(text)
-
-
 ROWS = "@relation set\n%a comment\n\n1, x, 2.5, ?, b\n2, y, 3, 4, a\n3, x, 4, 5, a\n4, y, 5, 6, b\n"
 
 
@@ -46,7 +41,8 @@ def test_one_class_is_anomalous_and_texts_left_out(
     tmp_path, monkeypatch, rest, anomalies, expected
 ):
     monkeypatch.setattr(labelled, "package_folder", lambda _: tmp_path)
-    write(tmp_path, ROWS + rest)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "set.dat").write_text(ROWS + rest)
     x, label = labelled.classes("a package", "set.dat", anomalies=anomalies)
     assert label.tolist() == expected
     assert x[:2].tolist() == [[1, 2.5], [2, 3]] and x.shape[1] == 2

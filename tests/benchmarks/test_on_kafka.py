@@ -1,11 +1,14 @@
 """Benchmarks of a worker on a real Kafka, on light loads."""
 
+import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import latency, partitions, readers, restore
+from benchmarks import latency, partitions, pipeline, readers, restore, scaling
+from faust_oslrau.app.brokers import KafkaBroker
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_kafka]
 
@@ -60,3 +63,30 @@ def test_a_short_run_restores_and_takes_over(run, monkeypatch):
     assert default["bytes"] > other["bytes"] > 0
     assert all(each["restore_seconds"] > 0 for each in figures["restores"])
     assert figures["take_over_seconds"] > 0
+
+
+def test_a_short_run_of_the_pipeline_tells_where_its_time_goes(run):
+    figures = run(pipeline.main, "pipeline", "--records=4000", "--seconds=20")
+    names = ("records_per_second", "ratio_to_stock_agent", "score_us", "learn_us", "network_leaves")
+    assert all(figures[name] > 0 for name in names)
+    parts = figures["plumbing_us"] + figures["score_us"] + figures["learn_us"]
+    assert parts == pytest.approx(figures["cpu_us"], abs=0.01)
+
+
+def test_two_workers_share_the_records_and_decoding_costs_more_for_more_fields(
+    kafka_installed, tmp_path
+):
+    async def run_two(servers):
+        await scaling.create_topics(servers, scaling.TOPIC)
+        await scaling.fill(servers, scaling.TOPIC, 16_000)
+        return await scaling.run_workers(servers, 2, 16_000, tmp_path)
+
+    with KafkaBroker() as broker:
+        share = asyncio.run(run_two(broker.bootstrap_servers))
+    few, many = (scaling.cost("fields", fields, 1024, fields) for fields in (4, 64))
+    scaling.write(tmp_path, [share], [few, many, replace(few, varied="nodes")], 1024)
+    figures = json.loads((tmp_path / "scaling.md").read_text().splitlines()[-1])
+    assert figures["workers"][0]["workers"] == 2 and figures["workers"][0]["cpu_seconds"] > 0
+    cheap, dear = figures["costs"][:2]
+    assert min(cheap[name] for name in ("decode", "score", "learn", "emit", "nodes")) > 0
+    assert dear["decode"] > cheap["decode"]

@@ -1,12 +1,11 @@
 """The profile's account of samples."""
 
-from collections import Counter
 from pathlib import Path
 
 import aiokafka
 import pytest
 
-from benchmarks.profile import PARTS, part_of, shares_of
+from benchmarks.profile import PARTS, part_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,14 +23,3 @@ def test_marked_functions_are_those_of_the_code(mark):
     qualified, path = mark.split(" (")
     folder = Path(aiokafka.__file__).parents[1] if path.startswith("aiokafka") else ROOT
     assert f"def {qualified.split('.')[-1]}(" in (folder / path).read_text()
-
-
-def test_shares_are_of_the_threads_at_work():
-    stacks = Counter(
-        {
-            "a (x.py:1);get (aiokafka/client.py:3)": 3,
-            "a (x.py:1)": 1,
-            "a (x.py:1);EpollSelector.select (selectors.py:468)": 9,
-        }
-    )
-    assert shares_of(stacks) == {"aiokafka, the rest": 0.75, "the rest": 0.25}

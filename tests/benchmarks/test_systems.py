@@ -5,19 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from benchmarks.systems import (
-    CHOICES,
-    EXCHANGEABLE,
-    FINAL,
-    KINDS,
-    changes,
-    redrawn,
-    relevelled,
-    with_aftermaths,
-    with_faults,
-    with_lone,
-    with_spikes,
-)
+from benchmarks import systems
+from benchmarks.systems import CHOICES, EXCHANGEABLE, FINAL, KINDS
 
 N = 6_000
 SYSTEMS = {**CHOICES, **FINAL, **EXCHANGEABLE}
@@ -32,7 +21,9 @@ def test_no_system_is_in_two_sets():
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-@pytest.mark.parametrize("put", [with_faults, with_lone, with_spikes, with_aftermaths])
+@pytest.mark.parametrize(
+    "put", [systems.with_faults, systems.with_lone, systems.with_spikes, systems.with_aftermaths]
+)
 def test_faults_are_where_their_labels_are_and_few(name, put):
     x = _stream(name)
     before = x.copy()
@@ -50,7 +41,7 @@ def test_faults_are_where_their_labels_are_and_few(name, put):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fault_has_as_many_records_as_its_kind_and_is_apart_from_others(kind):
-    made = with_faults(_stream("pump", 60_000), np.random.default_rng(0), [kind])
+    made = systems.with_faults(_stream("pump", 60_000), np.random.default_rng(0), [kind])
     places = [np.flatnonzero(made.label == k + 1) for k in range(len(made.kinds))]
     assert len(places) > 1 and set(made.kinds) == {kind}
     for at in places:
@@ -61,7 +52,7 @@ def test_a_fault_has_as_many_records_as_its_kind_and_is_apart_from_others(kind):
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_change_leaves_what_was_before_and_is_for_good(name):
-    for change in (changes, redrawn, relevelled):
+    for change in (systems.changes, systems.redrawn, systems.relevelled):
         made = change(SYSTEMS[name], np.random.default_rng(2), N)
         again = change(SYSTEMS[name], np.random.default_rng(2), N)
         assert made.x.shape == _stream(name).shape and np.isfinite(made.x).all()

@@ -10,6 +10,16 @@ from faust_oslrau.app.settings.value_types import CHOSEN_EVENTS
 from faust_oslrau.topics import Record
 
 TRACE = (("traceparent", b"00-1f-2e-01"), ("tracestate", b"a=b"))
+START = 1767225600000
+
+
+def record(offset, value, key=b"k", time=START):
+    return Record("features", 1, offset, time, key, value, TRACE)
+
+
+def process(records, **settings):
+    return PartitionPipeline("features", 1, Settings(**settings)).process(records)
+
 
 NEW = {2000, *range(6000, 6040)}
 """Records with another category, which is to blame beside numbers."""
@@ -29,18 +39,13 @@ def processed():
     keys = [b"silent" if 100 < row < 2000 and row % 9 == 0 else b"k" for row in range(9002)]
     values += [b"broken", b'"%b"' % (b"x" * 100_000)]
     records = [
-        Record("features", 1, i, None if i == 7 else 1767225600000 + i, key, value, TRACE)
+        record(i, value, key, None if i == 7 else START + i)
         for i, (key, value) in enumerate(zip(keys, values, strict=True))
     ]
-    settings = Settings(
-        features=["a", "b", "c", "s"],
-        kinds=[("s", "category")],
-        max_message_bytes=1024,
-        entity="key",
-        events=("records", *CHOSEN_EVENTS),
-        forecasts=True,
-    )
-    return PartitionPipeline("features", 1, settings).process(records)
+    return process(
+        records, features=["a", "b", "c", "s"], kinds=[("s", "category")], max_message_bytes=1024,
+        entity="key", events=("records", *CHOSEN_EVENTS), forecasts=True,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -53,13 +58,9 @@ def of_entities():
     rows[of == 7, 0] += 30.0
     rows[of == 8, 1] *= 20.0
     values = [orjson.dumps({"a": a, "b": b}) for a, b in rows.tolist()]
-    records = [
-        Record("features", 1, offset, 1767225600000, b"machine-%d" % of[offset], value, TRACE)
-        for offset, value in enumerate(values)
-    ]
+    records = [record(i, value, b"machine-%d" % of[i]) for i, value in enumerate(values)]
     records[6000] = records[6000]._replace(key=b"new")
-    settings = Settings(entity="key", events=("records", *CHOSEN_EVENTS))
-    return PartitionPipeline("features", 1, settings).process(records).entity_events
+    return process(records, entity="key", events=("records", *CHOSEN_EVENTS)).entity_events
 
 
 @pytest.fixture(scope="session")
@@ -67,14 +68,10 @@ def of_rates():
     """What the pipeline tells of a partition of which most records cease to come."""
     value = b'{"a": 1.0, "b": "x"}'
     seconds = [second for second in range(900) if second < 800 or second % 5 == 0]
-    records = [
-        Record("features", 1, second, 1767225600000 + 1000 * second, b"k", value, TRACE)
-        for second in seconds
-    ]
+    records = [record(second, value, time=START + 1000 * second) for second in seconds]
     changes = []
     for more in ({"entity": "key"}, {"rates_by": "b"}):
-        settings = Settings(features=["a"], rates="20s", **more)
-        changes += PartitionPipeline("features", 1, settings).process(records).rate_changes
+        changes += process(records, features=["a"], rates="20s", **more).rate_changes
     return [change for change in changes if b'"entity"' in change.value or b'"b"' in change.value]
 
 
@@ -82,20 +79,9 @@ def of_rates():
 def of_fields():
     """What the pipeline tells of a partition whose fields change."""
     before, after = b'{"a": %d, "b": 1}', b'{"a": %d000, "b": "x"}'
-    records = [
-        Record(
-            "features",
-            1,
-            offset,
-            1767225600000,
-            b"k",
-            (before, after)[offset > 3000] % (offset % 97 + 50),
-            TRACE,
-        )
-        for offset in range(6000)
-    ]
-    settings = Settings(features=["a", "b"])
-    return PartitionPipeline("features", 1, settings).process(records).field_changes
+    values = [(before, after)[i > 3000] % (i % 97 + 50) for i in range(6000)]
+    records = [record(i, value) for i, value in enumerate(values)]
+    return process(records, features=["a", "b"]).field_changes
 
 
 @pytest.fixture(scope="session")

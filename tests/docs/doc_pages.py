@@ -40,6 +40,11 @@ def blocks(page: str) -> list[Code]:
     return [Code(*found) for found in _FENCE.findall(read(page))]
 
 
+def texts(page: str, language: str) -> list[str]:
+    """Return the texts of a page's blocks in a language."""
+    return [block.text for block in blocks(page) if block.language == language]
+
+
 def without_blocks(text: str) -> str:
     """Return a text without its fenced blocks of code."""
     return _FENCE.sub("", text)

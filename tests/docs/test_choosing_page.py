@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 from click.testing import CliRunner
-from doc_pages import blocks, code, read, rows
+from doc_pages import code, read, rows, texts
 
 from faust_oslrau.app.cli import main
 
@@ -17,16 +17,11 @@ PAGE = "docs/choosing.md"
 def example(tmp_path, monkeypatch):
     """The folder in which the page's script and settings files are."""
     monkeypatch.chdir(tmp_path)
-    (script,) = texts("python")
+    (script,) = texts(PAGE, "python")
     exec(compile(script, PAGE, "exec"), {})
-    for name, text in zip(("now.toml", "new.toml"), texts("toml"), strict=True):
+    for name, text in zip(("now.toml", "new.toml"), texts(PAGE, "toml"), strict=True):
         (tmp_path / name).write_text(text)
     return tmp_path
-
-
-def texts(language):
-    """Return the page's blocks of code in a language."""
-    return [block.text for block in blocks(PAGE) if block.language == language]
 
 
 def run(line):
@@ -42,7 +37,7 @@ def frame(text):
 
 
 def test_the_commands_print_the_tables_of_the_page(example):
-    for line, text in zip(texts(""), texts("text"), strict=True):
+    for line, text in zip(texts(PAGE, ""), texts(PAGE, "text"), strict=True):
         printed = iter(frame(run(line)))  # from which the page leaves out some lines
         assert all(shown in printed for shown in frame(text) if shown != ["..."])
     assert (example / "difference.png").exists() and (example / "curves.png").exists()

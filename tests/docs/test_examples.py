@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 from click import Context
-from doc_pages import PRESENT, ROOT, blocks, code, read, rows
+from doc_pages import PRESENT, ROOT, code, read, rows, texts
 
 from faust_oslrau.app.cli import main as faust_oslrau
 from faust_oslrau.app.settings import load_settings
@@ -15,14 +15,11 @@ from faust_oslrau.app.settings import load_settings
 DOCTESTS = ["docs/plugin.md", "docs/python.md"]
 # Named in the pages, but not settings: the settings file, and where tests find their data.
 _OTHER_NAMES = {"OSLRAU_SETTINGS", "OSLRAU_DATASETS", "OSLRAU_SCHEMAS"}
-_PASSWORD = {"OSLRAU_SASL_PASSWORD": "secret"}
 
 
 def shell_lines(page):
     """Return the commands of a page: lines of blocks without a language, and inline code."""
-    lines = [
-        line for block in blocks(page) if not block.language for line in block.text.split("\n")
-    ]
+    lines = [line for text in texts(page, "") for line in text.split("\n")]
     return [line.strip() for line in lines + code(read(page))]
 
 
@@ -93,25 +90,22 @@ def test_benchmarks_exist():
 
 @pytest.mark.parametrize("page", PRESENT)
 def test_settings_files_are_valid(page, tmp_path):
-    for block in blocks(page):
-        if block.language == "toml":
-            path = tmp_path / "worker.toml"
-            path.write_text(block.text)
-            found = tomllib.loads(block.text)
-            needs_password = "SASL" in found.get("security", {}).get("protocol", "")
-            environment = _PASSWORD if needs_password else {}
-            if "username" in found.get("registry", {}):
-                environment = {**environment, "OSLRAU_REGISTRY_PASSWORD": "secret"}
-            load_settings(path, environment)
+    path = tmp_path / "worker.toml"
+    for text in texts(page, "toml"):
+        path.write_text(text)
+        found, passwords = tomllib.loads(text), set()
+        if "SASL" in found.get("security", {}).get("protocol", ""):
+            passwords.add("OSLRAU_SASL_PASSWORD")
+        if "username" in found.get("registry", {}):
+            passwords.add("OSLRAU_REGISTRY_PASSWORD")
+        load_settings(path, dict.fromkeys(passwords, "secret"))
 
 
 def test_environment_variables_are_settings():
-    settings = {name.split("=")[0] for row in setting_rows() for name in code(row[1])}
+    settings = {
+        name.split("=")[0] for row in rows(read("docs/settings.md"), 5) for name in code(row[1])
+    }
     settings |= set(re.findall(r"OSLRAU_SASL_PASSWORD_FILE", read("docs/settings.md")))
     for page in PRESENT:
         named = set(re.findall(r"\bOSLRAU_[A-Z_]*[A-Z]\b", read(page)))
         assert named <= settings | _OTHER_NAMES, page
-
-
-def setting_rows():
-    return rows(read("docs/settings.md"), 5)

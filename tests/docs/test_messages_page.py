@@ -5,13 +5,12 @@ from importlib.metadata import version
 from operator import attrgetter
 
 import jsonschema
-import numpy as np
 import orjson
 import pytest
-from doc_pages import blocks, code, rows, section
+from doc_pages import code, rows, section, texts
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import FeatureDecoder, Reason
+from faust_oslrau.topics import Reason
 from faust_oslrau.topics.shortening import without_largest
 from schemas.json_schema import schema_of
 from schemas.members import EVENTS, Kind
@@ -100,19 +99,9 @@ def test_the_topics_are_the_defaults_of_their_settings():
 
 @pytest.mark.parametrize("page", ["README.md", PAGE])
 def test_the_example_messages_follow_their_schemas(page):
-    found = [orjson.loads(block.text) for block in blocks(page) if block.language == "json"]
+    found = [orjson.loads(text) for text in texts(page, "json")]
     assert found
     for message in found:
         kind = message.get("event", "anomaly" if "record" in message else "score")
         assert {name for name, _ in flat(message)} <= set(documented(kind))
         jsonschema.validate(message, schema_of(Kind(kind)))
-
-
-def test_fields_are_read_as_the_page_says():
-    decoder = FeatureDecoder(["a.b", "c", "d"], 1000)
-    values = [
-        b'{"a": {"b": 1}, "c": true, "d": null, "other": "text"}',
-        b'{"a.b": 2, "a": {"b": 1}, "c": false}',
-    ]
-    nan = np.nan
-    np.testing.assert_array_equal(decoder.decode(values).rows, [[1, 1, nan], [2, 0, nan]])

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from doc_pages import blocks
+from doc_pages import texts
 from post_server import PostServer
 
 from faust_oslrau.app.brokers.ports import free_ports
@@ -17,11 +17,6 @@ PAGE = "docs/start.md"
 PATIENCE_SECONDS = 300.0
 
 pytestmark = pytest.mark.real_kafka
-
-
-def texts(language):
-    """Return the page's blocks of code in a language."""
-    return [block.text for block in blocks(PAGE) if block.language == language]
 
 
 class Reader:
@@ -64,9 +59,11 @@ class Reader:
 def test_a_reader_gets_from_a_file_to_an_incident(kafka, tmp_path):
     (port,) = free_ports(1)
     reader = Reader(tmp_path, kafka.bootstrap_servers, port)
-    (script,), (settings,) = texts("python"), texts("toml")
+    (script,), (settings,) = texts(PAGE, "python"), texts(PAGE, "toml")
     (tmp_path / "pumps.py").write_text(script)
-    make, advise, try_it, first, watch, tell, later = (block.splitlines() for block in texts(""))
+    make, advise, try_it, first, watch, tell, later = (
+        block.splitlines() for block in texts(PAGE, "")
+    )
     for line in (*make, *advise[1:]):
         reader.run(line)
     assert tomllib.loads((tmp_path / "pumps.toml").read_text()) == tomllib.loads(settings)

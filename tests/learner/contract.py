@@ -4,9 +4,21 @@ import functools
 import json
 from itertools import pairwise
 
-from subjects import SUBJECTS
+import pytest
+from interpreter import needs_compiler
+from subjects import MODELS, SUBJECTS
 
 from faust_oslrau.learner.state import unpack
+
+LONG = needs_compiler("whole streams, again and again")
+NETWORKS = [name for name in MODELS if "Density" not in name]
+QUICK = ("plain", "OSLRAU", "OSLRAU of one component", "EntityDensity")
+
+
+def of_each(names):
+    """Parametrize by names of subjects, of which a few are quick without the compiler."""
+    marked = [pytest.param(name, marks=() if name in QUICK else LONG) for name in names]
+    return pytest.mark.parametrize("name", marked)
 
 
 def run(subject, cuts=(), *, restart=False, until=None):
@@ -39,3 +51,10 @@ def state_at(name, at):
 def unpacked(name, at):
     values, arrays = unpack(state_at(name, at), SUBJECTS[name].kind)
     return json.loads(json.dumps(values)), arrays
+
+
+def learned(name, n=60):
+    """Return a model after its stream, and what it is asked: some rows, with the entities."""
+    subject = MODELS[name]
+    keys = () if subject.keys is None else (subject.keys[:n],)
+    return subject.read(whole(name)[0]), subject.rows[:n].copy(), keys

@@ -350,37 +350,20 @@ def merged(groups):
 
 
 class NaiveOSLRAU:
-    """The same constructor meaning as ``OSLRAU`` without standardising."""
+    """Of d variables, with the parameters that an ``OSLRAU`` has, but without standardising."""
 
-    def __init__(
-        self,
-        d,
-        corr_threshold,
-        min_count,
-        max_leaf_vars,
-        n_components,
-        max_nodes,
-        variance_floor,
-        merges_per_batch=1,
-        background=False,
-        memory=math.inf,
-    ):
-        self.memory = memory
-        self.merges_per_batch = merges_per_batch
-        self.corr_threshold, self.min_count = corr_threshold, min_count
-        self.max_leaf_vars, self.max_nodes = max_leaf_vars, max_nodes
-        self.variance_floor = variance_floor
-        self.events = Counter()
-        scope = list(range(d))
-        products = []
-        affordable = (max_nodes - 2) // (d + 1)
-        for _ in range(max(1, min(n_components, affordable))):
+    def __init__(self, d, parameters):
+        vars(self).update(parameters)
+        self.max_nodes, self.memory = self.max_nodes or 10**9, self.memory or math.inf
+        self.events, scope, products = Counter(), list(range(d)), []
+        affordable = (self.max_nodes - 2) // (d + 1)
+        for _ in range(max(1, min(self.n_init_components, affordable))):
             product = Product(scope, Moments(scope), 0, self)
             product.children = [Leaf(v, 0.0, 1.0, self) for v in scope]
             products.append(product)
         self.root = products[0]
-        if background or len(products) > 1:
-            self.root = RootWithBackground(scope, self) if background else Sum(scope, 0)
+        if self.background or len(products) > 1:
+            self.root = RootWithBackground(scope, self) if self.background else Sum(scope, 0)
             for product in products:
                 self.root.add(product, 0)
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from densities import given
 from scipy import special, stats
 
 from faust_oslrau.learner.entities import habit_kernels as habits
@@ -91,14 +92,9 @@ class NaiveHabits:
 
     def learn_products(self, row, covariance):
         seen = ~np.isnan(row)
-        missing, n = ~seen, seen.sum()
-        gain = covariance[np.ix_(missing, seen)] @ np.linalg.inv(covariance[np.ix_(seen, seen)])
+        n = seen.sum()
         square = row[seen] @ np.linalg.solve(covariance[np.ix_(seen, seen)], row[seen])
-        x, rest = row.copy(), np.zeros((self.d, self.d))
-        x[missing] = gain @ row[seen]
-        rest[np.ix_(missing, missing)] = (
-            covariance[np.ix_(missing, missing)] - gain @ covariance[np.ix_(seen, missing)]
-        )
+        x, rest = given(np.zeros(self.d), covariance, row)
         x = np.clip(x, -5, 5)
         known = self.count > 2 * self.d
         weight = min(1.0, (n + 3 * np.sqrt(2 * n)) / square) if known else 1.0

@@ -38,21 +38,7 @@ class NaiveEvidence:
         variance = 2 * (1 - (1 + most) / 100) - 0.99**2
         return max(median(self.squares[-64:]) / (32 * variance * 0.455), 1.0)
 
-    def add(self, rows, enough):
-        columns = (column.tolist() for column in rows)
-        for row, (p, stuck, is_anomaly, place, slot, fresh, *_) in enumerate(
-            zip(*columns, strict=True)
-        ):
-            if fresh:
-                self.of.pop(slot, None)
-            if p != p:
-                continue
-            found = self.add_one(p, stuck, is_anomaly, Place(*place), slot, enough[row])
-            if found is not None:
-                return row, found
-        return len(enough), None
-
-    def add_one(self, p, stuck, is_anomaly, place, slot, enough):
+    def add(self, p, stuck, is_anomaly, place, slot, enough):
         own, nats = self.of.setdefault(slot, NaiveSums()), min(-math.log(p), MOST)
         stuck = max(stuck)
         own.stretch.append(min(nats, math.log(100)) - 0.99)
@@ -105,7 +91,7 @@ class NaiveIncidents:
         found = None
         if p == p:
             enough = self.enough(is_open=held is not None)
-            found = self.evidence.add_one(p, stuck, is_anomaly, place, slot, enough)
+            found = self.evidence.add(p, stuck, is_anomaly, place, slot, enough)
         if found is not None:
             if held is not None or len(self.open) < self.most_open:
                 self.weigh(row, slot, found, place)
@@ -132,20 +118,15 @@ class NaiveIncidents:
         self.events.append((row, "closed", self.open.pop(slot)["incident"]))
 
     def weigh(self, row, slot, found, place):
-        held = self.open.get(slot)
-        if held is None:
-            numbers = (found.start, found.peak, found.p_value, found.anomalies, found.nats)
-            level = -1
-        else:
-            old, level = held["incident"], held["incident"].level
-            best = min((old.p_value, 0, old.peak), (found.p_value, 1, found.peak))
-            anomalies, nats = old.anomalies + held["anomalies"], old.evidence + found.nats
-            numbers = (old.start, best[2], best[0], anomalies, nats)
-            place, opened = place, old.opened
-        start, peak, p_value, anomalies, nats = numbers
+        start, peak, p_value = found.start, found.peak, found.p_value
+        anomalies, nats, opened, level = found.anomalies, found.nats, place, -1
+        if (held := self.open.get(slot)) is not None:
+            old = held["incident"]
+            start, opened, level = old.start, old.opened, old.level
+            p_value, _, peak = min((old.p_value, 0, old.peak), (p_value, 1, peak))
+            anomalies, nats = old.anomalies + held["anomalies"], old.evidence + nats
         severity = min(25 * math.log10(1 + nats), 100)
         now = (severity >= self.parameters.major) + (severity >= self.parameters.critical)
-        opened = place if held is None else opened
         incident = Incident(opened, start, peak, place, p_value, anomalies, nats, int(now))
         self.open[slot] = {"incident": incident, "quiet": 0, "anomalies": 0}
         if held is None:

@@ -182,6 +182,9 @@ SCORERS = {
     "categories": Scorer(
         SMALL, {"n_categories": 2} | INCIDENTS, (0, 1, 2, CATEGORY, COUNTER), FORECASTS
     ),
+    "categories and seasons": Scorer(
+        SMALL, {"n_categories": 2, "seasons": "Europe/Berlin"}, (0, 1, 2, CATEGORY, COUNTER)
+    ),
     "categories of entities": Scorer(
         MIXTURES,
         ENTITIES | INCIDENTS | {"history": ("10",), "n_categories": 1},
@@ -244,6 +247,7 @@ MODELS = {
     "mixtures of OSLRAU that forgets": Model(partial(MIXTURES, memory=400.0), CHANGED),
     "mixtures of OSLRAU of a field never seen": Model(MIXTURES, UNSEEN, 100),
     "EntityDensity": Model(partial(EntityDensity, SMALL()), CLUSTERS, 100, OF),
+    "EntityDensity of few records": Model(partial(EntityDensity, SMALL()), CLUSTERS[:230], 230, OF),
     "EntityDensity of few entities": Model(
         partial(EntityDensity, SMALL(), max_entities=20, max_former_entities=5), CLUSTERS, 100, OF
     ),

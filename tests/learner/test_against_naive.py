@@ -21,13 +21,8 @@ def models(d, **changes):
         "min_count": 10, "max_leaf_vars": 2, "n_init_components": 2, "variance_floor": 1e-3,
         "merges_per_batch": 1, "background": False, "memory": None, "max_nodes": None,
     } | changes  # fmt: skip
-    fast = OSLRAU(standardize=False, **parameters)
-    slow = NaiveOSLRAU(
-        d, 0.1, fast.min_count, fast.max_leaf_vars, fast.n_init_components,
-        fast.max_nodes or 10**9, fast.variance_floor, fast.merges_per_batch, fast.background,
-        fast.memory or math.inf,
-    )  # fmt: skip
-    return fast, slow
+    fast = OSLRAU(standardize=False, corr_threshold=0.1, **parameters)
+    return fast, NaiveOSLRAU(d, fast.get_params())
 
 
 def assert_same_network(network, i, naive):
@@ -75,6 +70,7 @@ def assert_learns_the_same(fast, slow, X, batch_size, X_test):
         assert_same_network(fast.network_, fast.network_.root, slow.root)
         assert fast.structure_changes_ == {kind: slow.events[kind] for kind in CHANGES}
         assert fast.n_nodes_ == slow.n_nodes()
+        fast.network_.check_validity()
     found, expected = fast.score_samples(X_test), slow.score_samples(X_test)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 

@@ -1,5 +1,6 @@
 """Records with categories: exact probabilities, numbers given them, and which are to blame."""
 
+import functools
 import itertools
 import math
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import examples
 from scipy.stats import norm
-from streams import blame_of
+from streams import blame_of, codes, learned_by
 
 from faust_oslrau.learner import OSLRAU, CategoricalDensity, StreamScorer
 from faust_oslrau.learner.categories.layer import Categories
@@ -18,42 +19,28 @@ from faust_oslrau.learner.categories.values import MISSING, Values
 N = 6000
 SLOW, QUICK, BATCH = range(3)
 OK, MOVED, FAILED = 200.0, 301.0, 503.0
+SHARES, LEVELS, SPREADS = np.array([[0.3, 0.6, 0.1], [5.0, 1.0, 9.0], [0.5, 0.1, 0.5]])
+"""Of each service: its share of the records, and level and spread of its latency."""
 
 
 def requests(seed=0, n=N):
     """Rows of latency, size, service and status: latency and status depend on the service."""
     rng = np.random.default_rng(seed)
-    service = rng.choice(3, n, p=[0.3, 0.6, 0.1])
-    latency = rng.normal(np.array([5.0, 1.0, 9.0])[service], np.array([0.5, 0.1, 0.5])[service])
+    service = rng.choice(3, n, p=SHARES)
+    latency = rng.normal(LEVELS[service], SPREADS[service])
     moved = (service == SLOW) & (rng.random(n) < 0.5)
     status = np.where(moved, MOVED, np.where(rng.random(n) < 0.002, FAILED, OK))
     return np.column_stack([latency, rng.normal(size=n), service, status])
 
 
-def learned(rows, c, memory=None):
-    """Return the layer after it has learned rows in batches."""
-    layer = Categories(c)
-    for start in range(0, len(rows), 256):
-        layer.take(rows[start : start + 256])
-        layer.end_batch(memory, learning=True)
-    return layer
-
-
-def codes(seed, n, sizes):
-    """Return categories (n, c) that depend on each other, with a number beside them."""
-    rng = np.random.default_rng(seed)
-    table = np.column_stack([rng.integers(size, size=n) for size in sizes])
-    table[:, 1] = np.where(rng.random(n) < 0.8, table[:, 0] % sizes[1], table[:, 1])
-    return np.column_stack([rng.normal(size=n), table])
-
-
 @pytest.mark.parametrize("n", [16, 300, 3000])
 @pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2), (5, 3, 2, 2)])
-def test_probabilities_add_up_to_one(n, sizes):
-    layer = learned(codes(1, n, sizes), len(sizes))
-    values = [[*range(size), 99] for size in sizes]  # 99 was never seen
-    every = np.array([[0.0, *row] for row in itertools.product(*values)])
-    assert np.exp(layer.take(every).log_probability).sum() == pytest.approx(1.0)
+def test_probabilities_of_categories_alone_sum_to_one(n, sizes):
+    density = CategoricalDensity(n_categories=len(sizes))
+    density.partial_fit(codes(1, n, sizes)[:, 1:], batch_size=256)
+    values = [[*range(size), 99] for size in sizes]  # 99 stands for all that are not told apart
+    every = np.array([*itertools.product(*values)], float)
+    assert np.exp(density.score_samples(every)).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -63,7 +50,7 @@ def test_the_probability_without_some_categories_is_the_sum_over_their_values(se
     b, e = (np.where(rng.random(800) < 0.9, (a + k) % 3, rng.integers(3, size=800)) for k in (1, 2))
     c, d = (np.where(rng.random(800) < 0.9, b, rng.integers(3, size=800)) for _ in range(2))
     rows = np.column_stack([rng.normal(size=800), a, b, c, d, e])
-    layer = learned(rows, 5)
+    layer = learned_by(Categories(5), rows)
     assert (layer.counts.parent >= 0).sum() == 4
     for row in rows[:12]:
         missing = rng.random(5) < 0.5
@@ -77,7 +64,7 @@ def test_the_probability_without_some_categories_is_the_sum_over_their_values(se
 def test_what_was_never_seen_is_as_likely_as_what_came_once():
     rows = np.zeros((1000, 2))
     rows[[10, 20], 1] = 7, 8  # once each, as three others might
-    layer = learned(rows, 1)
+    layer = learned_by(Categories(1), rows)
     unseen, once, usual = np.exp(layer.take(np.array([[0, 9], [0, 7], [0, 0.0]])).log_probability)
     assert unseen == pytest.approx(3 / 1003)
     assert once == pytest.approx(1 / 1003)
@@ -113,7 +100,7 @@ def naive_log_rarity(rows, row, parent):
 @settings(max_examples=examples(20), deadline=None)
 def test_probabilities_are_those_of_counts(seed, n):
     rows = codes(seed, n, (3, 3, 2))
-    layer = learned(rows, 3)
+    layer = learned_by(Categories(3), rows)
     seen = [tuple(row) for row in rows[:, 1:].tolist()]
     found = layer.take(rows[:20])
     for row, p, rarity in zip(seen, *found.of_categories.T, strict=False):
@@ -122,23 +109,15 @@ def test_probabilities_are_those_of_counts(seed, n):
         assert rarity == pytest.approx(naive_log_rarity(seen, row, layer.counts.parent), abs=1e-9)
 
 
-def test_a_dependence_is_found_and_independent_fields_stay_independent():
-    rows = codes(2, 3000, (4, 3, 5))
-    layer = learned(rows, 3)
-    assert sorted(layer.counts.parent.tolist()) == [-1, -1, layer.counts.parent.max()]
-    assert {0, 1} >= {layer.counts.parent.max(), int(layer.counts.parent.argmax())}
-
-
-def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_them():
+def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_them(kind):
     rows = requests(n=20_000)
-    block = StreamScorer(OSLRAU(), n_categories=2).process(rows)
+    block = StreamScorer(kind(), n_categories=2).process(rows)
     service, status = rows[:, 2].astype(int), rows[:, 3]
-    p_service = np.log([0.3, 0.6, 0.1])[service]
+    p_service = np.log(SHARES)[service]
     shares = {(SLOW, MOVED): 0.5, (SLOW, OK): 0.499, (SLOW, FAILED): 0.001}
     usual = np.where(status == OK, 0.998, 0.002)
     p_status = np.log([*map(shares.get, zip(service, status, strict=True), usual)])
-    level, spread = np.array([5.0, 1.0, 9.0])[service], np.array([0.5, 0.1, 0.5])[service]
-    numbers = norm(level, spread).logpdf(rows[:, 0]) + norm.logpdf(rows[:, 1])
+    numbers = norm(LEVELS[service], SPREADS[service]).logpdf(rows[:, 0]) + norm.logpdf(rows[:, 1])
     late = slice(10_000, None)
     true = (p_service + p_status + numbers)[late].mean()
     assert block.log_likelihood[late].mean() == pytest.approx(true, abs=0.05)
@@ -204,23 +183,6 @@ def test_of_categories_nothing_is_forecast():
     assert np.isnan(forecast.expected[:, 2:]).all()
 
 
-def test_a_missing_category_says_nothing_where_its_numbers_are_missing():
-    rows = requests()
-    missing = rows[:50].copy()
-    missing[:, [0, 2, 3]] = np.nan
-    assert (learned(rows, 2).take(missing).log_probability == 0.0).all()
-
-
-def test_numbers_without_their_category_are_in_units_of_the_likeliest():
-    rows = requests()
-    layer, missing = learned(rows, 2), rows[:50].copy()
-    missing[:, 2] = np.nan
-    found, whole = layer.take(missing), layer.take(rows[:50])
-    same = (found.units == whole.units).all(axis=(1, 2))
-    assert same.mean() > 0.95
-    assert found.log_probability[same] == pytest.approx(whole.log_probability[same], abs=0.01)
-
-
 @given(st.integers(0, 10**6))
 @settings(max_examples=examples(10), deadline=None)
 def test_the_most_frequent_values_have_slots(seed):
@@ -243,7 +205,7 @@ def test_with_a_memory_what_no_longer_comes_becomes_unlikely():
     old = np.column_stack([np.zeros(4000), np.zeros(4000)])
     new = np.column_stack([np.zeros(4000), np.ones(4000)])
     stream, usual = np.concatenate([old, new]), np.array([[0.0, 0.0]])
-    kept, forgot = (learned(stream, 1, memory) for memory in (None, 500.0))
+    kept, forgot = (learned_by(Categories(1), stream, memory=memory) for memory in (None, 500.0))
     assert np.exp(kept.take(usual).log_probability[0]) == pytest.approx(0.5, abs=0.01)
     assert np.exp(forgot.take(usual).log_probability[0]) < 0.01
 
@@ -266,7 +228,7 @@ def test_a_record_whose_numbers_are_all_missing_has_the_likelihood_of_its_catego
     scorer = StreamScorer(OSLRAU(), n_categories=2)
     scorer.process(rows[:4992])
     block = scorer.process(rows[4992:])
-    layer = learned(rows[:4992], 2)  # boundaries differ, counts do not
+    layer = learned_by(Categories(2), rows[:4992])  # boundaries differ, counts do not
     expected = layer.take(rows[[5000]]).log_probability[0]
     assert block.log_likelihood[8] == pytest.approx(expected, abs=0.05)
 
@@ -277,3 +239,38 @@ def test_huge_numbers_are_learned_as_smaller_ones_and_restored():
     density = CategoricalDensity(OSLRAU()).partial_fit(rows, batch_size=100)
     restored = CategoricalDensity.from_bytes(density.to_bytes())
     assert np.isfinite(restored.score_samples([[1e150, 0.0]])).all()
+
+
+@functools.cache
+def taught(kind=OSLRAU):
+    return CategoricalDensity(kind(), n_categories=2).partial_fit(requests(), batch_size=256)
+
+
+def test_missing_fields_are_filled_given_the_others():
+    filled = taught().impute([[np.nan, 0.0, QUICK, OK], [9.0, 0.0, np.nan, np.nan]])
+    assert filled[0, 0] == pytest.approx(1.0, rel=0.05)
+    assert filled[1, 2:].tolist() == [BATCH, OK]
+
+
+def test_samples_have_the_shares_and_the_relations_of_the_stream(kind):
+    rows = taught(kind).sample(4000, random_state=0)
+    assert rows.shape == (4000, 4)
+    for service, moved in ((SLOW, 0.5), (QUICK, 0.0), (BATCH, 0.0)):
+        of = rows[rows[:, 2] == service]
+        assert len(of) / 4000 == pytest.approx(SHARES[service], abs=0.03)
+        assert of[:, 0].mean() == pytest.approx(LEVELS[service], rel=0.06)
+        assert (of[:, 3] == MOVED).mean() == pytest.approx(moved, abs=0.06)
+
+
+def test_samples_hold_what_is_given():
+    given = [np.nan, 1.5, np.nan, OK]
+    rows = taught().sample(3000, given=given, random_state=0)
+    assert (rows[:, [1, 3]] == [1.5, OK]).all()
+    share = SHARES * [0.499, 0.998, 0.998]
+    found = np.bincount(rows[:, 2].astype(int)) / 3000
+    np.testing.assert_allclose(found, share / share.sum(), atol=0.04)
+
+
+def test_a_service_is_drawn_by_its_latency():
+    rows = taught().sample(200, given=[9.0, np.nan, np.nan, np.nan], random_state=0)
+    assert (rows[:, 2] == BATCH).all()

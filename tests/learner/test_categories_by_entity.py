@@ -118,15 +118,3 @@ def test_counts_are_bounded(monkeypatch):
     beyond = own.counts.own.take(np.array([len(own.counts.own.counts)]), np.zeros(1, bool))
     found = own.average(rows[-1:], None, beyond).log_probability
     np.testing.assert_array_equal(found, pooled.average(rows[-1:]).log_probability)
-
-
-@pytest.mark.parametrize("limit", [3, 1000])
-def test_scores_do_not_depend_on_how_the_stream_is_cut(limit):
-    rows, device, _ = devices(1200, k=8)
-    whole = scored(rows, device, limit)[1]
-    scorer, parts = scored(rows[:0], device[:0], limit)[0], []
-    for start in range(0, 1200, 37):
-        some = slice(start, start + 37)
-        parts.append(scorer.process(rows[some], entity=[str(d) for d in device[some]]).p_value)
-        scorer = StreamScorer.from_bytes(scorer.to_bytes())
-    np.testing.assert_array_equal(np.concatenate(parts), whole.p_value)

@@ -99,19 +99,7 @@ def test_the_second_process_comes_to_its_end(parameters):
 
 
 @needs_compiler("the second process compiles")
-def test_the_second_process_ends_with_the_one_that_it_helps(tmp_path):
-    state = StreamScorer(OSLRAU()).to_bytes()
-    helper = subprocess.Popen(
-        [sys.executable, "-m", "faust_oslrau.learner.compile"],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-        stdin=subprocess.PIPE,
-    )
-    helper.communicate(len(state).to_bytes(8, "big") + state)  # closes its input, as a kill does
-    assert helper.returncode == 1
-
-
-@needs_compiler("the second process compiles")
-def test_the_second_process_tells_which_kernels_it_has_compiled(tmp_path):
+def test_the_second_process_tells_what_it_has_compiled_and_ends_with_the_one_it_helps(tmp_path):
     state = StreamScorer(OSLRAU()).to_bytes()
     with subprocess.Popen(
         [sys.executable, "-m", "faust_oslrau.learner.compile"],
@@ -122,8 +110,9 @@ def test_the_second_process_tells_which_kernels_it_has_compiled(tmp_path):
         helper.stdin.write(len(state).to_bytes(8, "big") + state)
         helper.stdin.flush()
         first = helper.stdout.readline().decode().strip()
-        helper.kill()
+        helper.communicate()  # closes its input, as a kill does
     assert first in {f"{kernel.py_func.__module__}.{kernel.py_func.__name__}" for kernel in KERNELS}
+    assert helper.returncode == 1
 
 
 def test_no_kernel_is_defined_at_the_top_level():

@@ -7,19 +7,19 @@ import functools
 
 import numpy as np
 import pytest
-from contract import unpacked, whole
+from contract import LONG, unpacked, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter import examples, needs_compiler
+from interpreter import examples
+from streams import clusters
 from subjects import MODELS, SUBJECTS
 
-from faust_oslrau.learner import StateError
+from faust_oslrau.learner import OSLRAU, StateError
+from faust_oslrau.learner.errors import InvalidNetworkError
+from faust_oslrau.learner.network.layout import LEAF, PRODUCT
 from faust_oslrau.learner.state import pack
 
 pytestmark = pytest.mark.usefixtures("sooner", "blocks_of_three")
-
-LONG = needs_compiler("whole streams, again and again")
-
 
 STATES = [
     ("plain", 10), ("small batches", 1350), ("mixtures", 1960), ("incidents", 1340),
@@ -215,6 +215,9 @@ TOGETHER = [
     ("entities", 1460, {"watch_name_lengths": lambda a: zero(a) + 999}),
     ("entities", 1460, {"watch_others": zero}),
     ("OSLRAU", 600, {"weight": lambda a: zero(a) + 1e-310}),
+    ("OSLRAU", 600, {"leaf_scope": lambda a: np.roll(a, 1)}),
+    ("OSLRAU", 600, {"n_children": backwards}),
+    ("OSLRAU", 600, {"kind": backwards}),
 ]
 """What fits neither other arrays nor a narrower range than the damage above goes beyond."""
 
@@ -245,6 +248,25 @@ def test_values_that_do_not_fit_others_are_refused(name, at, changes):
     for each, change in changes.items():
         values[each] = values[each] | change if each == "incidents" else change
     assert is_refused(name, values, arrays)
+
+
+@pytest.mark.parametrize(
+    ("kind", "member", "change", "expected"),
+    [
+        (LEAF, "scope", lambda scope: scope ^ 1, "disjoint scopes"),
+        (PRODUCT, "n_scope", lambda n: n - 1, "equal scopes|disjoint scopes"),
+        (PRODUCT, "n_children", lambda n: n - 1, "as many children"),
+        (LEAF, "variance", lambda _: -1.0, "no negative variance"),
+    ],
+)
+def test_a_damaged_network_is_not_valid(kind, member, change, expected):
+    model = OSLRAU(min_count=8, max_leaf_vars=0)
+    network = model.partial_fit(clusters(3, 600, 4), batch_size=64).network_
+    network.check_validity()
+    node = next(i for i in network.live if network.nodes[i]["kind"] == kind)
+    network.nodes[member][node] = change(network.nodes[member][node])
+    with pytest.raises(InvalidNetworkError, match=expected):
+        network.check_validity()
 
 
 def goes_on(name, at, values, arrays):

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_entities import NaiveLevels
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner import OSLRAU, EntityDensity, StreamScorer
 from faust_oslrau.learner.entities import levels, population
 from faust_oslrau.learner.entities.levels import to_gaussian
 from faust_oslrau.learner.entities.roster import FormerEntities, Roster
+from faust_oslrau.learner.state import unpack
 
 
 def machines(seed, n, k, d, missing=0.0, level=5.0, spread=0.7):
@@ -25,7 +26,7 @@ def machines(seed, n, k, d, missing=0.0, level=5.0, spread=0.7):
     return [b"machine-%d" % at for at in of], rows, centre, scale * np.sqrt((mixing**2).sum(axis=1))
 
 
-KEYS, ROWS, LEVELS, _ = machines(1, 1500, 30, 3, missing=0.05)
+KEYS, ROWS, LEVELS, SCALES = machines(1, 1500, 30, 3, missing=0.05)
 
 
 def run(keys=KEYS, rows=ROWS, max_entities=20, **parameters):
@@ -62,18 +63,6 @@ def test_predictions_are_those_of_the_oracle():
             if not np.isnan(rows[r, v])
         )
         assert jacobian[r] == pytest.approx(total, rel=1e-12, abs=1e-12)
-
-
-def test_a_record_is_scored_before_its_entity_and_the_network_know_it():
-    changed = ROWS.copy()
-    changed[700] *= 50
-    _, before = run()
-    _, after = run(rows=changed)
-    same = [row for row in range(752) if row != 700 and (row < 700 or KEYS[row] != KEYS[700])]
-    assert before.log_likelihood[same].tobytes() == after.log_likelihood[same].tobytes()
-    assert after.log_likelihood[700] < before.log_likelihood[700]
-    later = [row for row in range(701, 752) if KEYS[row] == KEYS[700]]
-    assert (before.log_likelihood[later] != after.log_likelihood[later]).all()
 
 
 def test_expected_values_stay_in_the_fields_own_units_with_transforms():
@@ -180,3 +169,43 @@ def test_a_frozen_scorer_goes_on_knowing_its_entities_better():
     block = scorer.process(rows, [b"new"] * 600)
     assert scorer.learner.to_bytes() == before
     assert block.log_likelihood[-100:].mean() > block.log_likelihood[:10].mean() + 1
+
+
+def test_what_is_usual_for_another_entity_is_unlikely_and_expected_where_it_is():
+    density = EntityDensity(OSLRAU(min_count=32)).partial_fit(ROWS, KEYS, batch_size=256)
+    keys, level = [b"machine-3", b"machine-4"], LEVELS[[3, 4]]
+    own, other = (density.score_samples(rows, keys) for rows in (level, level[::-1]))
+    assert (own > other + 5).all()
+    mean, deviation = density.expected(np.full((2, 3), np.nan), keys)
+    assert (np.abs(mean - level) < SCALES[[3, 4]]).all()
+    assert (deviation < 3 * SCALES[[3, 4]]).all()
+    profile = density.profile("machine-3")
+    assert (np.abs(profile.level - level[0]) < SCALES[3]).all()
+    assert density.profile("new") is None and EntityDensity().profile("new") is None
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_the_first_mini_batch_may_be_short(m):
+    density = EntityDensity().partial_fit(ROWS[:m], KEYS[:m]).partial_fit(ROWS[m:99], KEYS[m:99])
+    assert np.isfinite(density.score_samples(ROWS, KEYS)).all()
+
+
+def test_many_fields_are_those_of_the_shared_network_alone():
+    rows = np.random.default_rng(0).normal(size=(600, 33))
+    density = EntityDensity().partial_fit(rows, np.arange(600) % 20, batch_size=100)
+    assert np.isfinite(density.score_samples(rows, np.arange(600) % 20)).all()
+    assert np.isfinite(density.contributions(rows[:10], np.arange(10))).all()
+    assert unpack(density.to_bytes(), "EntityDensity")[1]["habit_products"].size == 0
+
+
+def test_the_learner_given_is_left_alone():
+    given = OSLRAU(min_count=32)
+    density = EntityDensity(given).partial_fit(ROWS[:50], KEYS[:50])
+    assert given.n_records_ == 0 and density.learner_.n_records_ == 50
+    assert density.untrained().n_records_ == 0
+
+
+def test_parameters_of_the_network_have_its_name():
+    density = EntityDensity(OSLRAU()).set_params(learner__min_count=20, max_entities=7)
+    assert density.get_params()["learner__min_count"] == 20
+    assert repr(density) == "EntityDensity(learner=OSLRAU(min_count=20), max_entities=7)"

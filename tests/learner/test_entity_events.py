@@ -62,16 +62,6 @@ def test_an_entity_that_is_new_is_told_at_its_first_record(whole):
 
 
 @needs_compiler("long streams")
-def test_a_restart_on_the_way_changes_no_event(whole):
-    scorer, found = StreamScorer(OSLRAU(min_count=32), **PARAMETERS), []
-    for part in (slice(0, 4321), slice(4321, N)):
-        events = scorer.process(ROWS[part], KEYS[part]).entity_events
-        found += [event._replace(row=part.start + event.row) for event in events]
-        scorer = StreamScorer.from_bytes(scorer.to_bytes())
-    assert str(found) == str(list(whole[1]))
-
-
-@needs_compiler("long streams")
 def test_an_entity_that_changes_back_is_usual_again():
     rng = np.random.default_rng(3)
     of = rng.integers(24, size=20_000)

@@ -3,18 +3,13 @@
 import numpy as np
 import pytest
 from naive_habits import Common, NaiveHabits
-from scipy.stats import norm, t
-from test_entities import machines
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.density.components import append, new_components
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.entities import habit_kernels
 from faust_oslrau.learner.entities.habits import Habits, Mixed
-from faust_oslrau.learner.entities.student import NODES, fill_nodes
 from faust_oslrau.learner.scoring.tails import log_mass
-from faust_oslrau.learner.state import unpack
 
 D, KINDS = 3, 2
 
@@ -58,23 +53,14 @@ class Standard:
 
 def mixed(rows, common):
     """Mix rows of a new entity; return the log-densities and what was predicted."""
-    of_rows = Habits()
-    of_rows._kinds.mixture = mixture_of(common.weight, common.mean, common.covariance)
+    of_rows, m, lower = Habits(), len(rows), np.zeros((KINDS, D, D))
+    lower[:, *np.tril_indices(D)] = common.covariance
+    mixture = of_rows._kinds.mixture = GaussianMixture(KINDS, D)
+    mixture.weight, mixture.gaussians = common.weight, Gaussians(common.mean, lower)
     of_rows._shared = habit_kernels.Shared(*common[:3])
-    m = len(rows)
     network = Mixed(Standard().score_samples(rows), np.zeros(m))
-    fresh = np.arange(m) == 0
-    found = of_rows.mix(rows, np.zeros(m, np.int64), fresh, network, 1)
+    found = of_rows.mix(rows, np.zeros(m, np.int64), np.arange(m) == 0, network, 1)
     return found, of_rows
-
-
-def mixture_of(weight, mean, lower):
-    mixture = GaussianMixture(len(weight), D)
-    covariance = np.zeros((len(weight), D, D))
-    i, j = np.tril_indices(D)
-    covariance[:, i, j] = lower
-    mixture.weight, mixture.gaussians = weight, Gaussians(mean, covariance)
-    return mixture
 
 
 def test_the_mixed_density_is_that_of_the_oracle_and_the_mass_further_out_about_its_own():
@@ -94,75 +80,45 @@ def test_the_mixed_density_is_that_of_the_oracle_and_the_mass_further_out_about_
     assert log_mass(np.zeros((1, 1)), np.ones(1), rows) == pytest.approx(0.0, abs=0.1)
 
 
+GRID = np.linspace(-400, 400, 80_001)
+
+
+def on_grid(density, r, row, v):
+    """Return the density of a field, given the other values of a row, on a grid."""
+    without, rows = row.copy(), np.tile(row, (len(GRID), 1))
+    without[v], rows[:, v] = np.nan, GRID
+    rest = density.of(np.array([r])).score_samples(without[None])[0]
+    return np.exp(density.of(np.full(len(GRID), r)).score_samples(rows) - rest)
+
+
 def test_fields_are_compared_by_the_density_that_was_mixed():
     common, rows = shared(3), rows_of(4, 40)
     found, of_rows = mixed(rows, common)
     which = (np.arange(40) >= 30) | (np.arange(40) == 0)
-    density = of_rows.conditionals(Standard(), which)
-    some = rows[which]
+    density, some = of_rows.conditionals(Standard(), which), rows[which]
     np.testing.assert_allclose(density.score_samples(some), found.log_density[which], rtol=1e-6)
-    nats, mean, deviation = density.given_others(some)
-    grid = np.linspace(-400, 400, 80_001)
-    for r in range(len(some)):
-        alone = density.of(np.full(len(grid), r))
-        for v in range(D):
-            if np.isnan(np.delete(some[r], v)).all():
-                continue
-            without, on_grid = some[r].copy(), np.tile(some[r], (len(grid), 1))
-            without[v], on_grid[:, v] = np.nan, grid
-            rest = density.of(np.array([r])).score_samples(without[None])[0]
-            p = np.exp(alone.score_samples(on_grid) - rest)
-            assert np.trapezoid(p, grid) == pytest.approx(1.0, abs=1e-3)
-            assert mean[r, v] == pytest.approx(np.trapezoid(p * grid, grid), abs=0.01)
-            variance = np.trapezoid(p * (grid - mean[r, v]) ** 2, grid)
+    _, mean, deviation = density.given_others(some)
+    for r, v in np.ndindex(some.shape):
+        if not np.isnan(np.delete(some[r], v)).all():
+            p = on_grid(density, r, some[r], v)
+            assert np.trapezoid(p, GRID) == pytest.approx(1.0, abs=1e-3)
+            assert mean[r, v] == pytest.approx(np.trapezoid(p * GRID, GRID), abs=0.01)
+            variance = np.trapezoid(p * (GRID - mean[r, v]) ** 2, GRID)
             assert deviation[r, v] == pytest.approx(np.sqrt(variance), rel=0.02)
-            if not np.isnan(some[r, v]):
-                joint = density.of(np.array([r])).score_samples(some[r : r + 1])[0]
-                assert nats[r, v] == pytest.approx(rest - joint, rel=1e-6, abs=1e-6)
 
 
 def test_what_is_expected_given_other_fields_or_none_follows_from_the_density_that_was_mixed():
-    common, rows = shared(3), rows_of(4, 40)
-    _, of_rows = mixed(rows, common)
+    _, of_rows = mixed(rows_of(4, 40), shared(3))
     which = np.isin(np.arange(40), [0, 7, 30, 39])  # with a far one
-    density, some = of_rows.conditionals(Standard(), which), rows[which]
+    density, some = of_rows.conditionals(Standard(), which), rows_of(4, 40)[which]
     some[:, 0], some[1], levels = np.nan, np.nan, [0.01, 0.5, 0.99]
     mean, quantiles = density.conditional_quantiles(some, levels)
-    grid = np.linspace(-400, 400, 80_001)
     for r, row in enumerate(some):
-        on_grid = np.tile(row, (len(grid), 1))
-        on_grid[:, 0] = grid
-        rest = density.of(np.array([r])).score_samples(row[None])[0]
-        p = np.exp(density.of(np.full(len(grid), r)).score_samples(on_grid) - rest)
-        below = np.cumsum(p) * (grid[1] - grid[0])
-        assert mean[r, 0] == pytest.approx(np.trapezoid(p * grid, grid), abs=0.01)
-        found = np.interp(quantiles[:, r, 0], grid + 0.005, below)
+        p = on_grid(density, r, row, 0)
+        assert mean[r, 0] == pytest.approx(np.trapezoid(p * GRID, GRID), abs=0.01)
+        below = np.cumsum(p) * (GRID[1] - GRID[0])
+        found = np.interp(quantiles[:, r, 0], GRID + 0.005, below)
         assert found == pytest.approx(levels, abs=2e-4)
         alone = density.of(np.array([r])).conditional_quantiles(row[None], levels)
         assert alone[0].tobytes() == mean[r].tobytes()
         assert alone[1][:, 0].tobytes() == np.ascontiguousarray(quantiles[:, r]).tobytes()
-
-
-@pytest.mark.parametrize("freedom", [5.0, 6.3, 12.0, 100.0, 1e5])
-def test_gaussians_of_gamma_distributed_precisions_make_a_students_t(freedom):
-    nodes = np.empty((2, NODES))
-    fill_nodes(freedom, nodes)
-    for level in (0.01, 0.3, 0.99):
-        x = t.ppf(level, freedom)
-        error = nodes[0] @ norm.cdf(x / nodes[1]) - level
-        assert error / t.pdf(x, freedom) == pytest.approx(0.0, abs=3e-5)
-
-
-def test_more_fields_than_a_covariance_takes_leave_the_network_alone():
-    keys, rows, _, _ = machines(1, 400, 10, 33)
-    scorer = StreamScorer(OSLRAU(), max_entities=10)
-    assert np.isfinite(scorer.process(rows, keys).log_likelihood[16:]).all()
-    _, arrays = unpack(scorer.to_bytes(), "StreamScorer")
-    assert arrays["habit_products"].size == 0
-
-
-def test_records_without_any_value_are_as_likely_as_can_be():
-    keys, rows, _, _ = machines(1, 600, 10, 3)
-    rows[550] = np.nan
-    block = StreamScorer(OSLRAU(), max_entities=10).process(rows, keys)
-    assert block.log_likelihood[550] == pytest.approx(0.0, abs=1e-6)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 from naive_history import NaiveMeans
+from streams import autoregression
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.history.layer import History
@@ -13,10 +14,7 @@ from faust_oslrau.learner.history.layer import History
 RNG = np.random.default_rng(3)
 N = 1500
 NOISE = RNG.normal(size=(N, 2))
-ROWS = np.empty((N, 2))
-ROWS[0] = 0.0
-for t in range(1, N):
-    ROWS[t] = 0.9 * ROWS[t - 1] + NOISE[t]
+ROWS = autoregression(NOISE, 0.9)
 ROWS[RNG.random(ROWS.shape) < 0.03] = np.nan
 ROWS[:3] = NOISE[:3]
 ROWS[700] = [60.0, 0.0]
@@ -55,10 +53,7 @@ def test_a_new_entity_in_a_slot_knows_nothing_of_the_one_before():
 @needs_compiler("long streams")
 def test_an_autoregression_is_nearly_as_likely_as_it_can_be():
     """x[t] = 0.95 x[t-1] + e has the entropy of e given the past, and a far larger one without."""
-    rng = np.random.default_rng(1)
-    noise, x = rng.normal(size=(12_000, 2)), np.zeros((12_000, 2))
-    for t in range(1, len(x)):
-        x[t] = 0.95 * x[t - 1] + noise[t]
+    x = autoregression(np.random.default_rng(1).normal(size=(12_000, 2)), 0.95)
     entropy = 0.5 * math.log(2 * math.pi * math.e)
     alone, given_past = (
         StreamScorer(OSLRAU(), history=history).process(x).log_likelihood[2000:].mean() / 2

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import examples, needs_compiler
-from naive_incidents import NaiveEvidence, NaiveIncidents
+from naive_incidents import NaiveIncidents
 from scipy.signal import lfilter
 from scipy.stats import norm
 
 from faust_oslrau.learner import OSLRAU, IncidentParameters, StreamScorer
 from faust_oslrau.learner.scoring import incidents as incidents_module
 from faust_oslrau.learner.scoring.clock import Clock, plausible
-from faust_oslrau.learner.scoring.evidence import MOST, Evidence
-from faust_oslrau.learner.scoring.incidents import MOST_OPEN, YOUNG, Incidents, Rows
+from faust_oslrau.learner.scoring.evidence import MOST
+from faust_oslrau.learner.scoring.incidents import YOUNG, Incidents, Rows
 
 ALARM_RATE = 0.001
 USUAL = 0.5
@@ -115,42 +115,6 @@ def test_one_unusual_record_opens_none(p_value):
     assert trace([*quiet(100), p_value, *quiet(100)]) == []
 
 
-def stuck_at(row, nats, p_values):
-    return rows_of(p_values, stuck=np.where(np.arange(len(p_values)) == row, nats, 0.0))
-
-
-def test_a_stuck_field_opens_one_that_begins_with_the_record_that_shows_it():
-    p_values = [*quiet(50), 9e-4, *quiet(50)]
-    assert Incidents(IncidentParameters()).trace(stuck_at(51, 12.6, p_values)) == []
-    (step,) = Incidents(IncidentParameters()).trace(stuck_at(51, 12.7, p_values))
-    incident = step.incident
-    assert (step.row, step.state, incident.evidence) == (51, "opened", 12.7)
-    assert incident.opened == incident.start == incident.peak
-    assert (incident.p_value, incident.anomalies) == (USUAL, 0)  # the one before is none of it
-
-
-def test_each_entity_has_an_incident_of_its_own():
-    """Records of two entities take turns; the faults of both overlap."""
-    p_values, slots = usual(1200), np.arange(1200) % 2
-    for row in (600, 602, 604, 605, 607, 609, 610):
-        p_values[row] = 1e-9
-    keys = [b"even", b"odd"] * 600
-    steps = Incidents(IncidentParameters(quiet_records=100)).trace(rows_of(p_values, slots), keys)
-    found = [(step.incident.entity, step.state) for step in steps if step.state is not None]
-    assert found == [("even", "opened"), ("odd", "opened"), ("even", "closed"), ("odd", "closed")]
-    closed = {step.incident.entity: step for step in steps if step.state == "closed"}
-    for step in closed.values():  # by the number of its own records
-        assert step.row - (step.incident.latest.number - YOUNG) == 200
-
-
-def test_the_incident_of_an_entity_that_sends_no_more_closes_while_others_go_on():
-    p_values, slots = usual(2000), np.ones(2000, np.int64)
-    p_values[600:603], slots[600:603] = BURST, 0
-    steps = Incidents(IncidentParameters(quiet_records=4)).trace(rows_of(p_values, slots))
-    latest = steps[0].row
-    assert states(steps) == [(latest, "opened"), (latest + 4 * MOST_OPEN + 1, "closed")]
-
-
 def test_the_first_records_of_a_stream_are_no_evidence():
     incidents = Incidents(IncidentParameters())
     places = places_of(300) - [YOUNG, 0, 0]
@@ -208,7 +172,8 @@ def test_a_lasting_fault_is_one_incident_whose_severity_rises_by_name():
 
 def test_severity_is_25_for_each_power_of_ten_nats_and_named_by_thresholds():
     for nats, severity, name in ((99.0, 50.0, "major"), (1e5, 100.0, "critical")):
-        (step,) = Incidents(IncidentParameters()).trace(stuck_at(9, nats, quiet(10)))
+        rows = rows_of(quiet(10), stuck=np.append(np.zeros(9), nats))
+        (step,) = Incidents(IncidentParameters()).trace(rows)
         assert step.incident.severity == pytest.approx(severity)
         assert step.incident.severity_name == name
     steps = trace([*quiet(9), *BURST], major=20.0, critical=25.0)
@@ -239,23 +204,6 @@ def test_incidents_are_those_of_the_rules_in_plain_python(seed, parameters, most
         patch.setattr(incidents_module, "MOST_OPEN", most)
         found = told(Incidents(parameters).trace(streams(seed)))
     assert found == told(NaiveIncidents(parameters, most).trace(streams(seed)))
-
-
-@settings(max_examples=examples(40), deadline=None)
-@given(st.integers(0, 10_000), st.floats(0.5, 12.0))
-def test_evidence_is_that_of_sums_in_plain_python(seed, enough):
-    rows = streams(seed)
-    limits = enough * np.random.default_rng(seed).uniform(0.5, 1.5, len(rows.p_value))
-    kernel, naive, at = Evidence(), NaiveEvidence(), 0
-    while at < len(limits):
-        some = rows.part(slice(at, None))
-        row, found = kernel.add(*some[:6], limits[at:])
-        expected_row, expected = naive.add(some, limits[at:].tolist())
-        assert row == expected_row and (found is None) == (expected is None)
-        if found is not None:
-            assert found.nats == pytest.approx(expected.nats, rel=1e-9)
-            assert found[1:] == expected[1:]
-        at += row + 1
 
 
 def faulty(seed=3, n=3000, d=3):

@@ -1,21 +1,16 @@
 """The mixtures beside the grown components: where they begin, and what they learn."""
 
+import itertools
+
 import numpy as np
 import pytest
-from scipy.special import logsumexp
-from scipy.stats import multivariate_normal, norm
+from densities import log_density
 from streams import clusters
 
 from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.algorithm.expectation_maximisation import count_as_one, fit_products
-from faust_oslrau.learner.algorithm.mixtures import (
-    FIRST_RECORDS,
-    Leaves,
-    Sizes,
-    add_mixtures,
-    mixture_sizes,
-)
-from faust_oslrau.learner.network.layout import LEAF, MULTIVARIATE_LEAF, PRODUCT, SUM
+from faust_oslrau.learner.algorithm.mixtures import FIRST_RECORDS, Leaves, mixture_sizes
+from faust_oslrau.learner.network.layout import MULTIVARIATE_LEAF, PRODUCT, SUM
 
 
 def begun(d=3, n=FIRST_RECORDS, missing=0.0, **parameters):
@@ -32,27 +27,6 @@ def mixtures(network):
     found = [child for child in children if network.nodes[child]["kind"] == SUM]
     kinds = [network.nodes[next(network.children(child))[0]]["kind"] for child in found]
     return {kind: (child, children[child]) for kind, child in zip(kinds, found, strict=True)}
-
-
-def log_density(network, i, rows):
-    """Log-density of a node for rows (m, d), missing values left out, by the library."""
-    node, scope = network.nodes[i], network.scope(i)
-    if node["kind"] == LEAF:
-        found = norm(node["mean"], node["precision"] ** -0.5).logpdf(rows[:, scope[0]])
-        return np.nan_to_num(found)
-    if node["kind"] == MULTIVARIATE_LEAF:
-        mean, covariance = network.gaussian(i)
-        found = []
-        for row in rows[:, scope]:
-            known = ~np.isnan(row)
-            own = multivariate_normal(mean[known], covariance[np.ix_(known, known)])
-            found.append(own.logpdf(row[known]) if known.any() else 0.0)
-        return np.array(found)
-    children, weights = zip(*network.children(i), strict=True)
-    values = np.array([log_density(network, child, rows) for child in children])
-    if node["kind"] == PRODUCT:
-        return values.sum(axis=0)
-    return logsumexp(values, axis=0, b=np.array(weights)[:, None] / sum(weights))
 
 
 def shares(network, i, rows):
@@ -78,10 +52,8 @@ def learned_leaves(network, rows):
         for factor, _ in network.children(child):
             v = network.scope(factor)[0]
             for leaf, weight, own in shares(network, factor, rows):
-                node, share = (
-                    network.nodes[leaf],
-                    np.where(np.isnan(rows[:, v]), 0, of_product * own),
-                )
+                node, known = network.nodes[leaf], ~np.isnan(rows[:, v])
+                share = np.where(known, of_product * own, 0.0)
                 numbers = node["observed"], node["mean"], node["variance"]
                 yield weight + share.sum(), *averages(rows[:, v], share, *numbers)
 
@@ -98,26 +70,18 @@ def leaves(network):
 def learned_gaussians(network, rows):
     """What each Gaussian is to have: count, weight, mean, and a covariance from pairs of values."""
     for leaf, weight, share in shares(network, mixtures(network)[MULTIVARIATE_LEAF][0], rows):
-        share = np.where(share > 1e-2, share, 0.0)
-        k = rows.shape[1]
-        statistics = network.statistics(leaf)
-        mean, seen, matrix = (
-            statistics[:k],
-            statistics[k : 2 * k],
-            statistics[2 * k :].reshape(k, k),
-        )
+        share, k = np.where(share > 1e-2, share, 0.0), rows.shape[1]
+        mean, seen, *matrix = network.statistics(leaf).reshape(k + 2, k)
         new, covariance = np.empty(k), np.zeros((k, k))
         for a in range(k):
-            _, new[a], covariance[a, a] = averages(
-                rows[:, a], share, seen[a], mean[a], matrix[a, a]
-            )
-        for a in range(k):
-            for b in range(a + 1, k):
-                both = ~np.isnan(rows[:, [a, b]]).any(axis=1)
-                n, own = matrix[b, a], share[both]
-                old = n * (matrix[a, b] + (mean[a] - new[a]) * (mean[b] - new[b]))
-                products = (rows[both, a] - new[a]) * (rows[both, b] - new[b])
-                covariance[a, b] = (old + own @ products) / (n + own.sum())
+            numbers = seen[a], mean[a], matrix[a][a]
+            _, new[a], covariance[a, a] = averages(rows[:, a], share, *numbers)
+        for a, b in itertools.combinations(range(k), 2):
+            both = ~np.isnan(rows[:, [a, b]]).any(axis=1)
+            n, own = matrix[b][a], share[both]
+            old = n * (matrix[a][b] + (mean[a] - new[a]) * (mean[b] - new[b]))
+            products = (rows[both, a] - new[a]) * (rows[both, b] - new[b])
+            covariance[a, b] = (old + own @ products) / (n + own.sum())
         count = network.nodes[leaf]["count"] + share.sum()
         yield count, weight + share.sum(), new, covariance
 
@@ -125,9 +89,7 @@ def learned_gaussians(network, rows):
 def gaussians(network):
     """The same of a network."""
     for leaf, weight in network.children(mixtures(network)[MULTIVARIATE_LEAF][0]):
-        k = network.n_variables
-        matrix = network.statistics(leaf)[2 * k :].reshape(k, k)
-        mean = network.statistics(leaf)[:k]
+        mean, _, *matrix = network.statistics(leaf).reshape(-1, network.n_variables)
         yield network.nodes[leaf]["count"], weight, mean, np.triu(matrix)
 
 
@@ -171,15 +133,6 @@ def test_fitting_is_the_same_step_after_what_was_known_counts_as_one_record(miss
         np.testing.assert_allclose(numbers, wanted, rtol=1e-6, atol=1e-9)
 
 
-def test_one_product_of_single_leaves_begins_with_the_means_and_variances_of_the_records():
-    network, Z = begun(mixtures=False).network_, clusters(4, 300, 3).T.copy()
-    add_mixtures(network, Z, Sizes(0, 1, 1), 1e-9)
-    for z, (_, records, mean, variance) in zip(Z, leaves(network), strict=True):
-        assert records == pytest.approx(301)
-        assert mean == pytest.approx(z.mean())
-        assert variance == pytest.approx(z.var())
-
-
 def test_frequent_values_have_leaves_of_their_own():
     z = np.append(np.repeat([0.0, 1.0], 40), np.random.default_rng(0).normal(5.0, 1.0, size=40))
     found = Leaves.of_values(z, 8)
@@ -193,16 +146,11 @@ def test_half_of_the_weight_in_a_product_is_by_the_value_that_it_begins_with():
     np.testing.assert_allclose(found.weights(np.array([np.nan])), [[0.25] * 4])
 
 
-def test_a_value_never_observed_has_one_leaf():
-    found = Leaves.of_values(np.full(5, np.nan), 8)
-    assert (found.part, found.mean) == (1.0, 0.0)
-
-
-@pytest.mark.parametrize("d", [1, 2, 5, 30])
+@pytest.mark.parametrize("d", [1, 2, 5, 30, 200])
 @pytest.mark.parametrize("max_nodes", [20, 300, 2000])
 def test_mixtures_stay_within_a_third_of_the_budget(d, max_nodes):
     sizes = mixture_sizes(d, max_nodes)
-    assert sizes.nodes(d) <= max_nodes / 3
+    assert sizes.nodes(d) <= (max_nodes / 3 if d < 129 else 0)  # then without any
     if d <= 5:
         model = begun(d, 1500, max_nodes=max_nodes, min_count=20)
         assert model.n_nodes_ <= max(max_nodes, d + 3)
@@ -211,26 +159,7 @@ def test_mixtures_stay_within_a_third_of_the_budget(d, max_nodes):
 
 @pytest.mark.parametrize("parameters", [{"mixtures": False}, {"structure_until": 300}])
 def test_a_network_that_is_to_have_none_has_none(parameters):
-    model = begun(**parameters)
-    assert all(
-        model.network_.nodes[c]["kind"] != SUM
-        for c, _ in model.network_.children(model.network_.root)
-    )
-
-
-def test_records_wider_than_the_background_have_no_mixtures():
-    assert mixture_sizes(200, 2000).nodes(200) == 0
-
-
-@pytest.mark.parametrize("n", [420, 480, 900])
-def test_learning_goes_on_from_a_state_to_the_same_bits(n):
-    model, rest = begun(n=n, missing=0.1, memory=300, max_nodes=300), clusters(5, 400, 3, 0.1)
-    copy = OSLRAU.from_bytes(model.to_bytes())
-    for batch in np.split(rest, 8):
-        model.partial_fit(batch, evaluation=model.evaluate(batch))
-        copy.partial_fit(batch)
-    assert copy.to_bytes() == model.to_bytes()
-    assert len(mixtures(model.network_)) == 2  # however faded the others are
+    assert mixtures(begun(**parameters).network_) == {}
 
 
 def test_repeated_values_and_bent_relations_are_likelier_than_without_mixtures():

@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 from streams import clusters
 
-from faust_oslrau.learner.scoring.neighbours import (
-    BLOCK,
-    FARTHEST,
-    POOL,
-    RANK,
-    ROWS,
-    STRIDE,
-    Neighbours,
-    in_turn,
-)
+from faust_oslrau.learner.scoring import neighbours as of
+from faust_oslrau.learner.scoring.neighbours import POOL, Neighbours, in_turn
 
 D = 5
 PAST = clusters(81, 2000, D, missing=0.1)
@@ -32,11 +24,11 @@ def test_the_distance_is_the_mean_of_those_to_the_fourth_nearest_of_each_sample(
     found = neighbours(PAST[:n])
     deviation, recent = np.nanstd(PAST[:n], axis=0), in_turn(found.rows, n)
     scale = np.divide(1.0, deviation, out=np.zeros(D), where=deviation > 0)
-    samples = max(1, len(recent) // BLOCK)
+    samples = max(1, len(recent) // of.BLOCK)
     for row, distance in zip(ROWS_NOW, found.distance(ROWS_NOW), strict=True):
-        gaps = np.minimum(np.abs(row - recent) * scale, FARTHEST)
+        gaps = np.minimum(np.abs(row - recent) * scale, of.FARTHEST)
         gaps = np.where(np.isnan(gaps), 1.0, gaps).sum(axis=1)
-        nearest = [np.sort(gaps[first::samples])[:RANK][-1] for first in range(samples)]
+        nearest = [np.sort(gaps[first::samples])[: of.RANK][-1] for first in range(samples)]
         assert distance == pytest.approx(np.mean(nearest))
 
 
@@ -44,8 +36,8 @@ def test_the_distance_is_the_mean_of_those_to_the_fourth_nearest_of_each_sample(
 def test_rows_are_chosen_evenly_in_whole_samples(k):
     for n in range(k, k + 40):
         chosen = in_turn(np.arange(k)[:, None], n)[:, 0]
-        assert len(chosen) == (k if k < BLOCK else min(k // BLOCK * BLOCK, ROWS))
-        if k >= BLOCK:
+        assert len(chosen) == (k if k < of.BLOCK else min(k // of.BLOCK * of.BLOCK, of.ROWS))
+        if k >= of.BLOCK:
             assert set(np.diff(chosen)) <= {k // len(chosen), -(-k // len(chosen))}
 
 
@@ -55,7 +47,7 @@ def test_others_are_taken_evenly_from_all_records_then_from_the_last_8192(batch)
     for end in range(batch, 12_001, batch):
         found.update(np.arange(end - batch, end, dtype=float)[:, None])
         kept = found.rows[:, 0]
-        span = min(end, POOL * STRIDE)
+        span = min(end, POOL * of.STRIDE)
         assert min(end, POOL // 2 - 2) <= len(kept) <= POOL
         assert end - kept[0] == pytest.approx(span, rel=0.05)
         assert np.diff([*kept, end]).max() <= 2.7 * span / len(kept)

@@ -1,200 +1,177 @@
-"""Conditional queries, contributions and samples against brute force."""
+"""What every model is asked, against its density: by grids, differences and tests of draws."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
-from interpreter import needs_compiler
-from scipy.stats import multivariate_normal
-from streams import clusters
+from contract import LONG, NETWORKS, learned, of_each, whole
+from densities import log_density
+from scipy import stats
+from subjects import MODELS, OF
 
-from faust_oslrau.learner import OSLRAU
-
-UNITS = np.array([1.0, 100.0, 0.01])
-X = clusters(31, 3000, 3) * UNITS
+pytestmark = pytest.mark.usefixtures("sooner", "blocks_of_three")
 
 
-def grown(max_leaf_vars, **parameters):
-    model = OSLRAU(min_count=20, max_leaf_vars=max_leaf_vars, **parameters)
-    model.partial_fit(X, batch_size=50)
-    assert model.n_nodes_ > 20
-    assert (model.structure_changes_["multivariate_leaf"] > 0) == (max_leaf_vars == 2)
-    return model
+@LONG
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_score_is_within_a_billionth_of_the_exact_one(name):
+    model, rows, _ = learned(name)
+    rows[50:55] *= 3.0
+    rows[55:] *= 100.0
+    exact = log_density(model.network_, model.network_.root, model.evaluate(rows).Z.T)
+    jacobian = ~np.isnan(rows) @ np.log(np.nan_to_num(model.scale_, nan=1.0))
+    np.testing.assert_allclose(model.score_samples(rows), exact - jacobian, rtol=1e-9)
 
 
-@pytest.fixture(scope="module", params=[0, 2], ids=["univariate", "multivariate"])
-def tree(request):
-    return grown(request.param)
+@of_each(MODELS)
+def test_contributions_are_the_log_densities_without_a_field_less_those_with_it(name):
+    model, rows, keys = learned(name)
+    rows[7, 1:] = rows[3, 0] = np.nan
+    found, density = model.contributions(rows, *keys), model.score_samples(rows, *keys)
+    for column in range(rows.shape[1]):
+        rest, known = rows.copy(), ~np.isnan(rows[:, column])
+        rest[:, column] = np.nan
+        assert np.isnan(found[~known, column]).all()
+        if column >= rows.shape[1] - getattr(model, "n_categories", 0):
+            known &= ~np.isnan(rows[:, -2:]).any(axis=1)  # sums over many pairs are not exact
+        expected = model.score_samples(rest, *keys) - density
+        np.testing.assert_allclose(found[known, column], expected[known], atol=1e-9)
+    if hasattr(model, "given_others"):
+        np.testing.assert_allclose(model.given_others(rows, *keys)[0], found, atol=1e-9)
 
 
-@pytest.fixture(scope="module", params=[0, 2, "mixtures"])
-def model(request):
-    return grown(2, mixtures=True) if request.param == "mixtures" else grown(request.param)
+@of_each([name for name in MODELS if not name.startswith("Categorical")])
+def test_conditional_densities_and_what_is_filled_in_follow_from_densities_and_means(name):
+    model, rows, keys = learned(name)
+    rows[::3, 1] = np.nan
+    rest = np.column_stack([rows[:, :1], np.full((len(rows), rows.shape[1] - 1), np.nan)])
+    expected = model.score_samples(rows, *keys) - model.score_samples(rest, *keys)
+    found = model.conditional_log_density(rows, *keys, given=[0])
+    np.testing.assert_array_equal(found, expected)
+    filled, (mean, _) = model.impute(rows, *keys), model.expected(rows, *keys)
+    np.testing.assert_array_equal(filled, np.where(np.isnan(rows), mean, rows))
 
 
-def axis_of(v, n=8001):
-    return np.linspace(X[:, v].min() - 5 * X[:, v].std(), X[:, v].max() + 5 * X[:, v].std(), n)
+def on_axis(model, row, v, middle, width, key=None):
+    """Return values of a field, and what of its density given the others of a row is at them."""
+    x = middle + width * np.sinh(np.linspace(-14.0, 14.0, 20_001))
+    rest, rows = row[None].copy(), np.tile(row, (len(x), 1))
+    rest[:, v], rows[:, v] = np.nan, x
+    joint, others = (
+        model.score_samples(each, *([] if key is None else [[key] * len(each)]))
+        for each in (rows, rest)
+    )
+    density = np.exp(joint - others)
+    return (x[1:] + x[:-1]) / 2, np.diff(x) * (density[1:] + density[:-1]) / 2
 
 
-def slice_density(model, row, v):
-    """Density of field v on a grid, given the observed fields of the row."""
-    axis = axis_of(v)
-    rows = np.tile(row, (len(axis), 1))
-    rows[:, v] = axis
-    density = np.exp(model.score_samples(rows) - model.score_samples(row[None]))
-    return axis, density * (axis[1] - axis[0])
+@LONG
+@pytest.mark.parametrize("name", NETWORKS)
+def test_expected_values_are_the_moments_of_the_conditional_density(name):
+    model, rows, _ = learned(name, 3)
+    rows[2, -1] = np.nan
+    means, deviations = model.expected(rows)
+    for r, v in np.argwhere(~np.isnan(means)):  # of a field never observed nothing is expected
+        mean, deviation = means[r, v], deviations[r, v]
+        x, mass = on_axis(model, rows[r], v, mean, 1e-3 * deviation)
+        assert mass.sum() == pytest.approx(1.0, abs=1e-4)
+        assert mass @ x == pytest.approx(mean, abs=1e-3 * deviation)
+        assert np.sqrt(mass @ (x - mean) ** 2) == pytest.approx(deviation, rel=5e-3)
 
 
-def test_contributions_are_conditional_log_densities(model):
-    rows = X[:40].copy()
-    rows[3, 1] = rows[7, 0] = rows[7, 2] = np.nan
-    contributions = model.contributions(rows)
-    for v in range(3):
-        rest = rows.copy()
-        rest[:, v] = np.nan
-        expected = model.score_samples(rest) - model.score_samples(rows)
-        expected[np.isnan(rows[:, v])] = np.nan
-        np.testing.assert_allclose(contributions[:, v], expected, atol=1e-9)
+@LONG
+@pytest.mark.parametrize("known", [[], [2], [1, 2]])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_quantiles_are_where_so_much_of_the_conditional_density_lies_below(name, known):
+    model, rows, _ = learned(name, 1)
+    row, levels = np.full_like(rows, np.nan), [0.01, 0.5, 0.99]
+    row[0, known] = rows[0, known]
+    mean, quantiles = model.conditional_quantiles(row, levels)
+    low, middle, high = quantiles[:, 0, 0]
+    x, mass = on_axis(model, row[0], 0, middle, 1e-3 * (high - low))
+    found = np.interp([low, middle, high], x + np.diff(x, append=0.0) / 2, mass.cumsum())
+    np.testing.assert_allclose(found, levels, atol=1e-4)
+    assert mean[0, 0] == pytest.approx(mass @ x, abs=1e-3 * (high - low))
+    np.testing.assert_array_equal(quantiles[:, 0, known], row[[0, 0, 0]][:, known])
+    unseen = np.isnan(MODELS[name].rows).all(axis=0)
+    assert np.isnan(mean[:, unseen]).all() and np.isnan(quantiles[:, :, unseen]).all()
 
 
+@LONG
+@pytest.mark.parametrize("name", NETWORKS)
+def test_conditional_moments_of_several_fields_are_those_of_one_given_the_other(name):
+    model, rows, _ = learned(name, 1)
+    row = np.nan_to_num(rows[0])
+    row[[0, -1]] = np.nan
+    mean, covariance = model.conditional_moments(row)
+    np.testing.assert_allclose(mean, model.impute(row[None])[0], rtol=1e-9)
+    deviation = model.expected(row[None])[1][0, [0, -1]]
+    np.testing.assert_allclose(np.sqrt(covariance.diagonal()[[0, -1]]), deviation, rtol=1e-9)
+    x, mass = on_axis(model, row, 0, mean[0], 1e-3 * deviation[0])
+    given = np.tile(row, (len(x), 1))
+    given[:, 0] = x
+    found = mass @ ((x - mean[0]) * model.expected(given)[0][:, -1])
+    assert found == pytest.approx(covariance[0, -1], abs=1e-3 * deviation.prod())
+    assert not covariance[1].any(), "nothing is unknown of a field that is given"
+
+
+@LONG
 @pytest.mark.parametrize("size", [1e3, 1e9, 1e30])
-def test_an_impossible_field_is_expected_where_the_others_say(model, size):
-    row = X[:1].copy()
+@pytest.mark.parametrize("name", NETWORKS)
+def test_an_impossible_field_is_expected_where_the_others_say(name, size):
+    model, rows, _ = learned(name, 1)
+    row = np.nan_to_num(rows)
     without = row.copy()
-    row[0, 0] += size
-    without[0, 0] = np.nan
+    row[0, 0], without[0, 0] = size, np.nan
     for far, unknown in zip(model.expected(row), model.expected(without), strict=True):
         assert far[0, 0] == pytest.approx(unknown[0, 0], rel=1e-9)
-    assert model.contributions(row)[0, 0] == pytest.approx(
-        (model.score_samples(without) - model.score_samples(row))[0], rel=1e-12
-    )
+    nats = model.score_samples(without) - model.score_samples(row)
+    assert model.contributions(row)[0, 0] == pytest.approx(nats[0], rel=1e-12)
 
 
-def test_contributions_are_the_same_with_moments_and_without(model):
-    np.testing.assert_allclose(model.contributions(X[:50]), model.given_others(X[:50])[0])
+OF_ENTITIES = [name for name in MODELS if name.startswith("EntityDensity")]
 
 
-@needs_compiler("grids of 72,000 points")
-def test_expected_values_are_the_moments_of_the_conditional_density(tree):
-    rows = X[:3].copy()
-    rows[2, 2] = np.nan
-    mean, deviation = tree.expected(rows)
-    for r, row in enumerate(rows):
-        for v in range(3):
-            rest = row.copy()
-            rest[v] = np.nan
-            axis, density = slice_density(tree, rest, v)
-            assert density.sum() == pytest.approx(1, abs=1e-3)
-            centre = (axis * density).sum()
-            spread = np.sqrt(((axis - centre) ** 2 * density).sum())
-            assert mean[r, v] == pytest.approx(centre, abs=2e-3 * UNITS[v])
-            assert deviation[r, v] == pytest.approx(spread, rel=5e-3)
+@LONG
+@pytest.mark.parametrize("known", [[], [0], [0, 2]])
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [*((name, None) for name in NETWORKS), *itertools.product(OF_ENTITIES, [OF[0], b"new"])],
+)
+def test_what_is_drawn_has_the_conditional_density_which_integrates_to_one(name, key, known):
+    model, rows, _ = learned(name, 1)
+    row = np.full(rows.shape[1], np.nan)
+    row[known] = rows[0, known]
+    drawn = model.sample(*([] if key is None else [key]), 2000, given=row, random_state=2)
+    assert (drawn[:, known] == row[known]).all()
+    v = max({1, 2, 3} - {*known} - {len(row)})
+    found = drawn[:, v]
+    x, mass = on_axis(model, row, v, np.median(found), 1e-3 * np.ptp(found), key)
+    assert mass.sum() == pytest.approx(1.0, abs=1e-3)
+    below = np.interp(found, x + np.diff(x, append=0.0) / 2, mass.cumsum())
+    assert stats.kstest(below, "uniform").pvalue > 1e-3
 
 
-def test_missing_fields_are_filled_with_their_conditional_means(model):
-    rows = X[:5].copy()
-    rows[[0, 1, 1, 4], [2, 0, 1, 1]] = np.nan
-    filled = model.impute(rows)
-    observed = ~np.isnan(rows)
-    np.testing.assert_array_equal(filled[observed], rows[observed])
-    for row, complete in zip(rows, filled, strict=True):
-        np.testing.assert_allclose(complete, model.conditional_moments(row)[0], rtol=1e-9)
+@of_each(MODELS)
+def test_what_is_drawn_repeats_with_a_seed_and_holds_what_is_given(name):
+    model, rows, keys = learned(name, 1)
+    given = np.where(np.arange(rows.shape[1]) == 0, 1.0, np.nan)
+    draw = partial(model.sample, *(key[0] for key in keys), given=given)
+    drawn = draw(50, random_state=4)
+    np.testing.assert_array_equal(drawn, draw(50, random_state=4))
+    assert (drawn != draw(50, random_state=5)).any() and drawn.shape == (50, rows.shape[1])
+    assert (drawn[:, 0] == 1.0).all() and np.isfinite(model.score_samples(drawn[:1], *keys))
+    assert model.to_bytes() == whole(name)[0], "drawing changes nothing"
 
 
-def test_conditional_log_density_is_joint_less_condition(model):
-    condition = X[:20].copy()
-    condition[:, [0, 2]] = np.nan
-    expected = model.score_samples(X[:20]) - model.score_samples(condition)
-    np.testing.assert_array_equal(model.conditional_log_density(X[:20], given=[1]), expected)
-
-
-@needs_compiler("a grid of 810,000 points")
-def test_conditional_moments_equal_those_of_a_fine_grid(tree):
-    row = np.array([np.nan, np.nan, X[0, 2]])
-    axes = [np.linspace(axis_of(v)[0], axis_of(v)[-1], 900) for v in (0, 1)]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-    rows = np.column_stack([grid, np.full(len(grid), row[2])])
-    weight = np.exp(tree.score_samples(rows) - tree.score_samples(row[None]))
-    weight /= weight.sum()
-    centre = weight @ grid
-    spread = (grid - centre).T @ ((grid - centre) * weight[:, None])
-    mean, covariance = tree.conditional_moments(row)
-    np.testing.assert_allclose(mean[:2], centre, rtol=0.01, atol=0.01)
-    np.testing.assert_allclose(covariance[:2, :2], spread, rtol=0.02, atol=0.02)
-    assert mean[2] == row[2] and not covariance[2].any()
-
-
-def test_samples_fill_cells_of_the_density(model):
-    """Share of samples in boxes against the integral of the density over the box."""
-    rows = model.sample(40_000, random_state=2)
-    edges = np.quantile(X[:, 0], [0, 0.2, 0.5, 0.8, 1.0])
-    for low, high in itertools.pairwise(edges):
-        axis = np.linspace(low, high, 2001)
-        line = np.full((len(axis), 3), np.nan)
-        line[:, 0] = axis
-        probability = np.exp(model.score_samples(line)).mean() * (high - low)
-        share = ((rows[:, 0] >= low) & (rows[:, 0] < high)).mean()
-        assert share == pytest.approx(probability, abs=0.02)
-
-
-@pytest.mark.parametrize("known", [[], [0]])
-def test_samples_keep_the_given_fields_and_have_the_moments_of_the_density(tree, known):
-    given = np.full(3, np.nan)
-    given[known] = X[5, known]
-    drawn = np.isnan(given)
-    rows = tree.sample(40_000, given=given, random_state=3)
-    assert (rows[:, ~drawn] == given[~drawn]).all()
-    mean, covariance = tree.conditional_moments(given)
-    error = np.sqrt(np.diag(covariance)[drawn] / len(rows))
-    assert (np.abs(rows.mean(axis=0) - mean)[drawn] < 5 * error).all()
-    np.testing.assert_allclose(np.cov(rows.T), covariance, rtol=0.1, atol=0.1)
-
-
-def test_samples_are_reproducible(model):
-    np.testing.assert_array_equal(model.sample(5), model.sample(5))
-    assert (model.sample(5, random_state=1) != model.sample(5, random_state=2)).any()
-
-
-def test_a_single_gaussian_gives_the_textbook_conditional():
-    rng = np.random.default_rng(4)
-    rows = rng.multivariate_normal([1, 2, 3], [[2, 1, 0.5], [1, 2, 1], [0.5, 1, 2]], size=500)
-    model = OSLRAU.paper(n_init_components=1, min_count=1, max_leaf_vars=3)
-    for part in np.split(rows, 5):
-        model.partial_fit(part)
-    assert model.node_counts_["multivariate_leaf"] == model.n_nodes_ == 1
-    mean, covariance = model.conditional_moments(np.full(3, np.nan))
-    row = np.array([np.nan, 2.5, 2.0])
-    gain = covariance[0, 1:] @ np.linalg.inv(covariance[1:, 1:])
-    expected = mean[0] + gain @ (row[1:] - mean[1:])
-    variance = covariance[0, 0] - gain @ covariance[1:, 0]
-    assert model.impute(row[None])[0, 0] == pytest.approx(expected)
-    assert model.expected(row[None])[1][0, 0] == pytest.approx(np.sqrt(variance))
-    marginal = multivariate_normal(mean[1:], covariance[1:, 1:]).logpdf(row[1:])
-    assert model.score_samples(row[None])[0] == pytest.approx(marginal)
-
-
-@pytest.mark.parametrize("known", [[1, 2], [2], []])
-def test_quantiles_are_where_so_much_of_the_conditional_density_lies_below(model, known):
-    row = np.full((1, 3), np.nan)
-    row[0, known] = X[5, known]
-    levels = [0.01, 0.5, 0.99]
-    mean, quantiles = model.conditional_quantiles(row, levels)
-    # fine in the middle, and beyond the widest leaf
-    axis = X[:, 0].mean() + X[:, 0].std() * np.sinh(np.linspace(-26.0, 26.0, 60_001))
-    rows = np.tile(row, (len(axis), 1))
-    rows[:, 0] = axis
-    density = np.exp(model.score_samples(rows) - model.score_samples(row))
-    mass = np.diff(axis) * (density[1:] + density[:-1]) / 2
-    below = np.interp(quantiles[:, 0, 0], axis[1:], np.cumsum(mass))
-    np.testing.assert_allclose(below, levels, atol=1e-4)
-    centre = np.sum(mass * (axis[1:] + axis[:-1]) / 2)
-    assert mean[0, 0] == pytest.approx(centre, abs=1e-3 * X[:, 0].std())
-    np.testing.assert_array_equal(quantiles[:, 0, known], row[[0, 0, 0]][:, known])
-
-
-def test_a_field_that_was_never_observed_has_no_quantiles():
-    rows = X[:200].copy()
-    rows[:, 1] = np.nan
-    mean, quantiles = OSLRAU().partial_fit(rows).conditional_quantiles(rows[:1], [0.5])
-    assert np.isnan(mean[0, 1])
-    assert np.isnan(quantiles[0, 0, 1])
+@of_each(MODELS)
+def test_no_rows_have_no_answers_and_one_without_any_value_has_density_one(name):
+    model, rows, keys = learned(name, 1)
+    none = [key[:0] for key in keys]
+    assert model.score_samples(rows[:0], *none).shape == (0,)
+    assert model.contributions(rows[:0], *none).shape == (0, rows.shape[1])
+    nearly = pytest.approx([0.0], abs=1e-6 if keys else 1e-12)  # of entities in single precision
+    assert model.score_samples(np.full_like(rows, np.nan), *keys) == nearly
+    new = MODELS[name].new()
+    assert new.partial_fit(rows[:0], *none).n_records_ == 0

@@ -165,6 +165,9 @@ def with_a_new_one():
 def test_records_of_a_value_that_never_came_before_are_a_surge_while_they_come():
     times, who = with_a_new_one()
     changes, _ = follow(times, who, Rates(60.0, "UTC", "status"))
+    until = int(np.searchsorted(times, START + 150 * MINUTE))
+    restored, _ = follow(times, who, Rates(60.0, "UTC", "status"), until)
+    assert restored == changes  # for how long values did not come is restored too
     began, ended = (change for change in changes if change.entity == "e1")
     assert began.since == START + 200 * MINUTE
     assert began.records > 20 > 1 > began.expected
@@ -176,13 +179,6 @@ def test_records_of_a_value_that_never_came_before_are_a_surge_while_they_come()
 def test_a_new_entity_is_no_surge_of_it():
     changes, _ = follow(*with_a_new_one())
     assert not [change for change in changes if change.entity == "e1" and change.records]
-
-
-def test_a_restored_layer_knows_for_how_long_values_did_not_come():
-    times, who = with_a_new_one()
-    until = int(np.searchsorted(times, START + 150 * MINUTE))
-    whole, pieces = (follow(times, who, Rates(60.0, "UTC", "status"), row) for row in (0, until))
-    assert pieces[0] == whole[0]
 
 
 def test_a_value_for_which_there_was_no_place_is_no_surge_of_it(monkeypatch):
@@ -210,15 +206,24 @@ def test_records_without_a_time_belong_to_the_window_that_is_open():
     assert follow(np.full(1000, -1))[0] == []
 
 
-def learned(counts, hours=None):
+def learned(counts):
     filters, counts = Filters(60.0), np.asarray(counts, np.float64).reshape(len(counts), -1)
-    n = counts.shape[1]
-    filters.reserve(n)
+    filters.reserve(counts.shape[1])
     for window, count in enumerate(counts):
-        hour = window / 60 % 168 if hours is None else hours[window]
-        predicted = filters.predict(hour)
-        filters.learn(count, predicted, hour, np.ones(n, np.bool_))
+        hour = window / 60 % 168
+        filters.learn(count, filters.predict(hour), hour, np.ones(counts.shape[1], np.bool_))
     return filters
+
+
+def told_of(filters, counts, first=0):
+    """Return what is told of more windows, and which rates are changed at last."""
+    evidence, told = Evidence(60.0), []
+    evidence.reserve(counts.shape[1])
+    for window, records in enumerate(counts.astype(float), first):
+        predicted = filters.predict(window / 60)
+        told += evidence.add(records, predicted, window, filters.has_level)
+        filters.learn(records, predicted, window / 60, evidence.changed == 0)
+    return told, evidence.changed
 
 
 def test_probabilities_add_up_and_quantiles_are_theirs():
@@ -247,25 +252,14 @@ def test_steady_counts_are_predicted_as_by_a_poisson():
 def test_a_loss_is_told_within_two_windows_however_many_records_they_bring(rate, noise, factor):
     rng = np.random.default_rng(18)
     means = rate * np.exp(noise * rng.normal(size=302))
-    filters, evidence, told = learned(rng.poisson(means[:300])), Evidence(60.0), []
-    evidence.reserve(1)
-    for window in (300, 301):
-        records = rng.poisson(factor * means[window : window + 1]).astype(float)
-        predicted = filters.predict(window / 60)
-        told += evidence.add(records, predicted, window, np.ones(1, np.bool_))
-        filters.learn(records, predicted, window / 60, evidence.changed == 0)
+    records = rng.poisson(means * np.where(np.arange(302) < 300, 1.0, factor))[:, None]
+    told, _ = told_of(learned(records[:300]), records[300:], 300)
     assert [found.begins for found in told] == [True]
 
 
 def test_few_changes_are_told_as_over_while_they_last():
     rng = np.random.default_rng(21)
-    filters, evidence, early = learned(rng.poisson(100.0, (400, 24))), Evidence(60.0), 0
-    evidence.reserve(24)
-    for window in range(400, 460):
-        records, hour = rng.poisson(150.0, 24).astype(float), window / 60
-        predicted = filters.predict(hour)
-        found = evidence.add(records, predicted, window, filters.has_level)
-        filters.learn(records, predicted, hour, evidence.changed == 0)
-        early += sum(not each.begins for each in found)
-    assert evidence.changed.all()
-    assert early <= 2
+    filters, records = learned(rng.poisson(100.0, (400, 24))), rng.poisson(150.0, (60, 24))
+    told, changed = told_of(filters, records, 400)
+    assert changed.all()
+    assert sum(not each.begins for each in told) <= 2

@@ -1,6 +1,7 @@
 """The reference set: what p-values are shares of, what is held back from it, and for how long."""
 
 import bisect
+import struct
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from interpreter import examples
 
 from faust_oslrau.learner.scoring.calibration import Calibration
 from faust_oslrau.learner.scoring.reference import FAR, RECENT, SETTLED, YOUNG, Reference
+from faust_oslrau.learner.scoring.reference import marks as marks_of
 
 FAULT = -1e6
 
@@ -126,3 +128,35 @@ def test_the_lowest_usual_density_leaves_the_alarm_rate_below_it(rate):
     reference, _ = filled(4000)
     lowest = reference.lowest_usual_density(rate)
     assert np.count_nonzero(reference.densities < lowest) == int(rate * 4000)
+
+
+OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
+VALUES = st.sampled_from(
+    [0.0, -0.0, 1.0, np.nextafter(1.0, 2.0), -1.0, 1e-310, 1e308, np.nan, -np.nan, OTHER_NAN]
+)
+SLOTS = st.integers(0, 2)
+
+
+def told(rows, slots):
+    """Return what tells rows apart: values, with one zero and one missing, and the slot."""
+    return [
+        (slot, *(None if np.isnan(x) else float(x) + 0.0 for x in row))
+        for row, slot in zip(rows, slots, strict=True)
+    ]
+
+
+@given(st.lists(st.tuples(VALUES, VALUES, VALUES, SLOTS), max_size=40))
+@example([(1.0, -1.0, 0.0, 0), (-1.0, 1.0, 0.0, 0)])
+def test_marks_are_equal_where_rows_and_slots_are_and_nowhere_else(drawn):
+    table = np.array(drawn).reshape(-1, 4)
+    rows, slots = table[:, :3], table[:, 3].astype(np.int64)
+    found, expected = marks_of(rows, slots), told(rows, slots)
+    assert ((found >= 0) & (found < 1)).all()
+    for i, one in enumerate(expected):
+        assert (found == found[i]).tolist() == [one == other for other in expected]
+
+
+def test_a_hundred_thousand_rows_that_differ_have_marks_that_differ():
+    rows = np.arange(100_000.0).reshape(-1, 1)
+    assert len(set(marks_of(rows, np.zeros(len(rows), np.int64)).tolist())) == len(rows)
+    assert len(set(marks_of(0 * rows, np.arange(len(rows))).tolist())) == len(rows)

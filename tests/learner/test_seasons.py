@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 from naive_seasons import NaiveDays, local
-from streams import blame_of
+from streams import autoregression, blame_of
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.seasons.calendar import Calendar
@@ -45,11 +45,8 @@ def counting(scorer):
     return unpack(scorer.to_bytes(), "StreamScorer")[1]["season_counting"]
 
 
-def autoregression(rng, n):
-    x, noise = np.zeros((n, 3)), rng.normal(size=(n, 3))
-    for t in range(1, n):
-        x[t] = 0.99 * x[t - 1] + noise[t]
-    return x
+def dependent(rng, n):
+    return autoregression(rng.normal(size=(n, 3)), 0.99)
 
 
 def regimes(rng, n):
@@ -59,7 +56,7 @@ def regimes(rng, n):
 
 
 @needs_compiler("weeks of minutes")
-@pytest.mark.parametrize("kind", [lambda rng, n: rng.normal(size=(n, 3)), autoregression, regimes])
+@pytest.mark.parametrize("kind", [lambda rng, n: rng.normal(size=(n, 3)), dependent, regimes])
 def test_without_a_season_no_score_changes(kind):
     times = times_of(14, 1440)
     rows = kind(np.random.default_rng(5), len(times))
@@ -82,33 +79,22 @@ def test_a_pattern_in_local_time_keeps_its_phase_when_clocks_change():
     assert change["UTC"] < change["Europe/Berlin"] - 0.2
 
 
-def office_hours(date, hour):
-    return 6.0 * (((date + 3) % 7 < 5) & (hour > 8) & (hour < 18)), 1.0
-
-
-def opening_hours(date, hour):
-    return 20.0 * ((hour >= 6.25) & (hour < 14.75)), 1.0
-
-
-def noise_at_day(date, hour):
-    return 100.0, np.where((hour > 8) & (hour < 20), 5.0, 1.0)
-
-
-def noise_in_proportion(date, hour):
+def in_proportion(date, hour):
     level = np.exp(1.5 - 1.2 * np.cos(2 * np.pi * hour / 24))
     return level, 0.1 * level
 
 
+PATTERNS = [
+    # level and spread by date and hour, days, shapes that count
+    (lambda date, hour: (6.0 * (((date + 3) % 7 < 5) & (hour > 8) & (hour < 18)), 1.0), 42, [1]),
+    (lambda _, hour: (20.0 * ((hour >= 6.25) & (hour < 14.75)), 1.0), 21, [2]),
+    (lambda _, hour: (100.0, np.where((hour > 8) & (hour < 20), 5.0, 1.0)), 24, [4]),
+    (in_proportion, 24, [0, 4]),
+]
+
+
 @needs_compiler("weeks of records")
-@pytest.mark.parametrize(
-    ("pattern", "days", "shapes"),
-    [
-        (office_hours, 42, [1]),
-        (opening_hours, 21, [2]),
-        (noise_at_day, 24, [4]),
-        (noise_in_proportion, 24, [0, 4]),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "days", "shapes"), PATTERNS)
 def test_records_of_a_pattern_are_nearly_as_likely_as_they_can_be(pattern, days, shapes):
     times = times_of(days, 288)
     level, spread = np.broadcast_arrays(*pattern(*Calendar("UTC").local(times)))

@@ -20,26 +20,20 @@ def arrivals(rng, entities=20, hours=6, gap=MINUTE, jitter=0.05):
     order = times.ravel().argsort(kind="stable")
     who = np.repeat(np.arange(entities), n)[order]
     times = times.ravel()[order]
-    return kept(START + times.astype(np.int64), who, times < hours * HOUR)
+    return START + times[times < hours * HOUR].astype(np.int64), who[times < hours * HOUR]
 
 
 def follow(times, who, silences=None, nameless=None, clock=None):
     """Return what the records show; those of one entity may have no name."""
-    fresh = np.zeros(len(times), np.bool_)
-    fresh[np.unique(who, return_index=True)[1]] = silences is None
+    fresh, keys = np.zeros(len(times), np.bool_), []
+    if who is None:
+        who = np.zeros(len(times), np.int64)
+    else:
+        fresh[np.unique(who, return_index=True)[1]] = silences is None
+        keys = [None if entity == nameless else b"e%d" % entity for entity in who]
     silences = silences or Silences()
-    keys = [None if entity == nameless else b"e%d" % entity for entity in who]
-    places = places_of(times)
+    places = np.column_stack([np.arange(len(times))] * 2 + [times])
     return silences.take(places, (clock or Clock()).take(places), who, fresh, keys)
-
-
-def places_of(times):
-    """Return numbers, offsets and time stamps of records."""
-    return np.column_stack([np.arange(len(times)), np.arange(len(times)), times])
-
-
-def kept(times, who, wanted):
-    return times[wanted], who[wanted]
 
 
 def test_a_partition_that_stops_is_one_event_and_its_entities_are_not_silent():
@@ -65,10 +59,7 @@ def paused(gap, every, pause, days):
 
 def ends(times):
     """Return when the silences of a partition without entities end, two records after them."""
-    who = np.zeros(len(times), np.int64)
-    places = places_of(times)
-    moments = Clock().take(places)
-    found = Silences().take(places, moments, who, np.zeros(len(times), np.bool_), [])
+    found = follow(times, None)
     return [int(times[silence.last_offset + 1] - START) for silence in found]
 
 
@@ -101,7 +92,8 @@ def test_an_entity_that_pauses_each_night_and_then_stops_is_found():
     times, who = arrivals(np.random.default_rng(12), entities=2, hours=24 * 24)
     nights = (times - START) % DAY >= 16 * HOUR
     stop = START + 20 * DAY + HOUR
-    times, who = kept(times, who, (who == 1) | (~nights & (times < stop)))
+    still = (who == 1) | (~nights & (times < stop))
+    times, who = times[still], who[still]
     found = [silence for silence in follow(times, who) if silence.entity == "e0"]
     assert found[-1].state == "began"
     assert found[-1].last_timestamp > stop - 2 * MINUTE
@@ -125,7 +117,8 @@ def test_wrong_time_stamps_make_no_storm_and_hide_nothing(name):
     rng = np.random.default_rng(4)
     times, who = arrivals(rng, hours=10)
     away = (times > START + 7 * HOUR) & (times < START + 8 * HOUR)
-    times, who = kept(times, who, (who != 3) | ~away)
+    still = (who != 3) | ~away
+    times, who = times[still], who[still]
     if name == "none":
         times = np.where(rng.random(len(times)) < 0.3, -1, times)
     else:
@@ -162,7 +155,8 @@ def test_silences_are_those_of_the_oracle(gap):
     times[4000:] += 3600 * gap
     away = (who == 2) & (np.arange(n) > 2000) & (np.arange(n) < 3000)
     away |= (who == 3) & (np.arange(n) % 600 < 200)
-    times, who = kept(times, who, ~away)
+    still = ~away
+    times, who = times[still], who[still]
     naive, expected = NaiveSilences(), []
     for row, (time, entity) in enumerate(zip(times.tolist(), who.tolist(), strict=True)):
         for shown in naive.process(None if entity == 8 else f"e{entity}", row, time):
@@ -177,7 +171,8 @@ def test_silences_are_those_of_the_oracle(gap):
 
 def test_entities_that_are_silent_are_counted_and_named_the_longest_first():
     times, who = arrivals(np.random.default_rng(10))
-    times, who = kept(times, who, (who > 4) | (times < START + (4 - who / 4) * HOUR))
+    still = (who > 4) | (times < START + (4 - who / 4) * HOUR)
+    times, who = times[still], who[still]
     silences, clock = Silences(), Clock()
     assert silences.silent(3) == []
     began = {each.entity: each for each in follow(times, who, silences, clock=clock)}

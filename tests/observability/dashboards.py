@@ -45,26 +45,22 @@ def filled_in(expression: str) -> str:
     return expression
 
 
-def panel_expressions() -> dict[str, str]:
-    """Return the expressions of all panels, by dashboard, panel and query."""
-    return {
-        f"{path.stem}/{panel['id']}/{target['refId']}": filled_in(target["expr"])
-        for path in DASHBOARDS
-        for panel in panels(load(path))
-        for target in panel["targets"]
-    }
-
-
-def annotation_expressions() -> dict[str, str]:
-    return {
-        f"{path.stem}/{annotation['name']}": filled_in(annotation["expr"])
-        for path in DASHBOARDS
-        for annotation in load(path)["annotations"]["list"]
-    }
-
-
-def rule_expressions(text: str | None = None) -> dict[str, str]:
-    return {rule.get("alert") or rule["record"]: rule["expr"] for rule in rules(text)}
+def expressions(of: str) -> dict[str, str]:
+    """Return the expressions of all panels, annotations or rules, by what names them."""
+    if of == "rules":
+        return {rule.get("alert") or rule["record"]: rule["expr"] for rule in rules()}
+    found = {}
+    for path in DASHBOARDS:
+        dashboard = load(path)
+        if of == "annotations":
+            queries = [(each["name"], each) for each in dashboard["annotations"]["list"]]
+        else:
+            targets = [
+                (panel["id"], each) for panel in panels(dashboard) for each in panel["targets"]
+            ]
+            queries = [(f"{number}/{each['refId']}", each) for number, each in targets]
+        found |= {f"{path.stem}/{name}": filled_in(query["expr"]) for name, query in queries}
+    return found
 
 
 def hurried(text: str) -> str:

@@ -38,12 +38,21 @@ def wait_for(what: str, look: Callable[[], Any]) -> Any:
 
 
 class Server:
-    """A process with a web port, killed at the end."""
+    """A process with a configuration and a web port, killed at the end."""
 
-    def __init__(self, command: Sequence[str], port: int, log: Path) -> None:
-        self.port = port
-        self._log = log
-        with log.open("ab") as output:
+    name: str
+    config: str
+    options: Sequence[str] = ()
+
+    def __init__(self, program: str, folder: Path, port: int, **ports: int) -> None:
+        self.port, self._log = port, folder / f"{self.name}.log"
+        config = folder / f"{self.name}.yml"
+        config.write_text(self.config.format(**ports))
+        command = [
+            *(program, f"--config.file={config}", f"--web.listen-address=127.0.0.1:{port}"),
+            *(option.format(folder=folder) for option in self.options),
+        ]
+        with self._log.open("ab") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=output)
 
     def __enter__(self) -> Self:
@@ -71,16 +80,11 @@ class Server:
 class Prometheus(Server):
     """A Prometheus with the project's rules, that scrapes one worker each second."""
 
+    name, config, options = "prometheus", _PROMETHEUS, ("--storage.tsdb.path={folder}/data",)
+
     def __init__(self, program: str, folder: Path, port: int, **ports: int) -> None:
         (folder / "rules.yml").write_text(hurried(RULES.read_text()))
-        config = folder / "prometheus.yml"
-        config.write_text(_PROMETHEUS.format(**ports))
-        options = [
-            f"--config.file={config}",
-            f"--storage.tsdb.path={folder / 'data'}",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ]
-        super().__init__([program, *options], port, folder / "prometheus.log")
+        super().__init__(program, folder, port, **ports)
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return the series of an instant query that are numbers."""
@@ -93,16 +97,8 @@ class Prometheus(Server):
 class Alertmanager(Server):
     """An Alertmanager that sends all alerts to a webhook."""
 
-    def __init__(self, program: str, folder: Path, port: int, **ports: int) -> None:
-        config = folder / "alertmanager.yml"
-        config.write_text(_ALERTMANAGER.format(**ports))
-        options = [
-            f"--config.file={config}",
-            f"--storage.path={folder / 'alertmanager'}",
-            f"--web.listen-address=127.0.0.1:{port}",
-            "--cluster.listen-address=",
-        ]
-        super().__init__([program, *options], port, folder / "alertmanager.log")
+    name, config = "alertmanager", _ALERTMANAGER
+    options = ("--storage.path={folder}/alertmanager", "--cluster.listen-address=")
 
 
 def firing(webhook: PostServer, name: str) -> list[dict[str, Any]]:

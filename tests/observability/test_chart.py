@@ -51,6 +51,17 @@ def _objects(text):
     return {(found["kind"], found["metadata"]["name"]): found for found in loaded}
 
 
+def _pods(objects):
+    return objects["StatefulSet", "faust-oslrau"]["spec"]["template"]
+
+
+def _settings(objects, folder, environment=None):
+    """Return the settings of a worker that reads the file of the chart's objects."""
+    path = folder / "settings.toml"
+    path.write_text(objects["ConfigMap", "faust-oslrau"]["data"]["settings.toml"])
+    return load_settings(path, environment or {})
+
+
 _OF_CLUSTERS = {
     "imagePullSecrets": [{"name": "registry"}],
     "nodeSelector": {"disk": "fast"},
@@ -146,12 +157,10 @@ def test_each_worker_keeps_its_name_and_settings_become_the_file(render, tmp_pat
     env = [{"name": "OSLRAU_SASL_PASSWORD", "valueFrom": secret}]
     text = 'broker = "k:9093"\n[learner]\nmemory = 1000\n'
     objects = _objects(render(env=env, settings=text, replicas=5))
-    path = tmp_path / "settings.toml"
-    path.write_text(objects["ConfigMap", "faust-oslrau"]["data"]["settings.toml"])
-    assert load_settings(path, {}).learner.memory == 1000
+    assert _settings(objects, tmp_path).learner.memory == 1000
     workers = objects["StatefulSet", "faust-oslrau"]["spec"]
     assert (workers["replicas"], workers["podManagementPolicy"]) == (5, "Parallel")
-    (worker,) = workers["template"]["spec"]["containers"]
+    (worker,) = _pods(objects)["spec"]["containers"]
     assert env[0] in worker["env"]
     named = {entry["name"]: entry.get("valueFrom") for entry in worker["env"]}
     pod = {"fieldRef": {"fieldPath": "metadata.name"}}
@@ -160,12 +169,10 @@ def test_each_worker_keeps_its_name_and_settings_become_the_file(render, tmp_pat
 
 def test_a_worker_listens_where_the_chart_looks_for_it_whatever_its_settings_say(render, tmp_path):
     objects = _objects(render(settings="web_port = 7000\n"))
-    path = tmp_path / "settings.toml"
-    path.write_text(objects["ConfigMap", "faust-oslrau"]["data"]["settings.toml"])
-    (worker,) = objects["StatefulSet", "faust-oslrau"]["spec"]["template"]["spec"]["containers"]
+    (worker,) = _pods(objects)["spec"]["containers"]
     (port,) = worker["ports"]
     env = {entry["name"]: entry["value"] for entry in worker["env"] if "value" in entry}
-    assert load_settings(path, env).web_port == port["containerPort"]
+    assert _settings(objects, tmp_path, env).web_port == port["containerPort"]
 
 
 @pytest.mark.parametrize("none", [[], None])
@@ -178,7 +185,7 @@ def test_pods_have_what_clusters_ask_for(render):
     image = {"repository": "registry.example/oslrau", "pullPolicy": "Always"}
     labels = {"azure.workload.identity/use": "true"}
     values = _OF_CLUSTERS | {"image": image, "podAnnotations": {"team": "a"}, "podLabels": labels}
-    pods = _objects(render(**values))["StatefulSet", "faust-oslrau"]["spec"]["template"]
+    pods = _pods(_objects(render(**values)))
     assert {name: pods["spec"].get(name) for name in _OF_CLUSTERS} == _OF_CLUSTERS
     assert pods["metadata"]["annotations"].items() >= {("team", "a")}
     assert pods["metadata"]["labels"].items() > labels.items()
@@ -217,17 +224,14 @@ def test_the_schema_names_the_values_and_takes_their_defaults():
 
 
 def test_other_settings_restart_the_workers(render):
-    pods = [
-        _objects(render(settings=text))["StatefulSet", "faust-oslrau"]["spec"]["template"]
-        for text in ('app_id = "a"', 'app_id = "b"')
-    ]
-    assert pods[0]["metadata"]["annotations"] != pods[1]["metadata"]["annotations"]
+    before, after = (_pods(_objects(render(settings=f'app_id = "{each}"'))) for each in "ab")
+    assert before["metadata"]["annotations"] != after["metadata"]["annotations"]
 
 
 def test_prometheus_scrapes_the_pods_under_the_name_that_the_rules_look_for(watched):
     monitor = watched["PodMonitor", "faust-oslrau"]
     assert monitor["metadata"]["labels"]["release"] == "monitoring"
-    pods = watched["StatefulSet", "faust-oslrau"]["spec"]["template"]
+    pods = _pods(watched)
     assert monitor["spec"]["selector"]["matchLabels"] == pods["metadata"]["labels"]
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     (port,) = pods["spec"]["containers"][0]["ports"]
@@ -272,13 +276,10 @@ def by_token():
 
 def test_a_program_beside_each_worker_writes_where_the_worker_reads(render, by_token, tmp_path):
     objects = _objects(render(**by_token))
-    pod = objects["StatefulSet", "faust-oslrau"]["spec"]["template"]["spec"]
+    pod = _pods(objects)["spec"]
     (program,), (worker,) = pod["initContainers"], pod["containers"]
     assert program == by_token["initContainers"][0]
-    (tmp_path / "settings.toml").write_text(
-        objects["ConfigMap", "faust-oslrau"]["data"]["settings.toml"]
-    )
-    file = Path(load_settings(tmp_path / "settings.toml", {}).security.sasl_token_file)
+    file = Path(_settings(objects, tmp_path).security.sasl_token_file)
     for container in (program, worker):
         mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
         assert mounted["token"] == str(file.parent)
@@ -298,12 +299,8 @@ def test_the_program_renews_the_token_and_keeps_the_last_one(by_token, tmp_path)
             assert monotonic() < deadline
             sleep(0.05)
 
-    with subprocess.Popen(
-        program["command"],
-        env=os.environ | named,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as process:
+    told = {"env": os.environ | named, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(program["command"], **told, start_new_session=True) as process:
         try:
             wait_for("a.b.c")
             (tmp_path / "next").unlink()
@@ -318,8 +315,7 @@ def test_the_program_renews_the_token_and_keeps_the_last_one(by_token, tmp_path)
 
 @pytest.fixture(scope="module")
 def strimzi():
-    text = (ROOT / "charts" / "strimzi.yaml").read_text()
-    return _objects(text)
+    return _objects((ROOT / "charts" / "strimzi.yaml").read_text())
 
 
 def test_strimzis_topics_are_those_of_the_default_settings(strimzi):

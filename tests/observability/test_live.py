@@ -4,20 +4,14 @@ import re
 
 import promql_parser
 import pytest
-from dashboards import (
-    annotation_expressions,
-    filled_in,
-    hurried,
-    metric_names,
-    operands,
-    panel_expressions,
-    rule_expressions,
-)
+from dashboards import expressions, filled_in, hurried, metric_names, operands
 from servers import firing, wait_for
 
 pytestmark = pytest.mark.real_kafka
 
-_RECORDED = {name for name in rule_expressions() if ":" in name}
+_PANELS = expressions("panels")
+_CONDITIONS = expressions("rules") | expressions("annotations")
+_RECORDED = {name for name in _CONDITIONS if ":" in name}
 # Prometheus itself makes these.
 _OF_PROMETHEUS = {"up", "ALERTS"}
 # What these look for is not there while all is well.
@@ -26,15 +20,15 @@ _EMPTY = {"OslrauNoWorker": "absent() has nothing to say while a worker answers"
 
 def _conditions():
     """Return what alerts and annotations compare, part by part, by their names."""
-    for name, expression in (rule_expressions() | annotation_expressions()).items():
+    for name, expression in _CONDITIONS.items():
         if name not in _EMPTY:
             for number, part in enumerate(operands(promql_parser.parse(hurried(expression)))):
                 yield pytest.param(part.prettify(), id=f"{name}-{number}")
 
 
 def test_every_metric_that_a_dashboard_or_rule_names_is_on_the_page(observed):
-    expressions = {**panel_expressions(), **annotation_expressions(), **rule_expressions()}
-    named = {name for expression in expressions.values() for name in metric_names(expression)}
+    looked_at = [*_PANELS.values(), *_CONDITIONS.values()]
+    named = {name for expression in looked_at for name in metric_names(expression)}
     expected = named - _RECORDED - _OF_PROMETHEUS
 
     def exposed():
@@ -45,7 +39,7 @@ def test_every_metric_that_a_dashboard_or_rule_names_is_on_the_page(observed):
     wait_for(f"metrics {expected - exposed()}", lambda: expected <= exposed())
 
 
-@pytest.mark.parametrize("expression", panel_expressions().values(), ids=panel_expressions())
+@pytest.mark.parametrize("expression", _PANELS.values(), ids=_PANELS)
 def test_every_panel_shows_data(observed, expression):
     wait_for(f"data of {expression}", lambda: observed.prometheus.query(expression))
 

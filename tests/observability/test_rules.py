@@ -56,14 +56,13 @@ def check(promtool):
     return run
 
 
-def test_promtool_finds_no_fault_in_the_configuration(tool):
-    config = RULES.with_name("prometheus.yml")
-    subprocess.run([tool("promtool"), "check", "config", config], check=True)
-
-
-def test_amtool_finds_no_fault_in_the_configuration(tool):
-    config = ROOT / "docker" / "alertmanager.yml"
-    subprocess.run([tool("amtool"), "check-config", config], check=True)
+@pytest.mark.parametrize(
+    ("program", "check", "config"),
+    [("promtool", ("check", "config"), RULES.with_name("prometheus.yml")),
+     ("amtool", ("check-config",), ROOT / "docker" / "alertmanager.yml")],
+)  # fmt: skip
+def test_its_own_tool_finds_no_fault_in_a_configuration(program, check, config, tool):
+    subprocess.run([tool(program), *check, config], check=True)
 
 
 def test_amtool_finds_no_fault_in_the_example_of_a_chat(tool, tmp_path):
@@ -149,13 +148,9 @@ def test_all_alerts_are_silent_while_all_is_well(check):
 
 
 @pytest.mark.parametrize("alert", alerts())
-def test_an_alert_is_silent_about_what_is_short_or_small(alert, check):
-    check(alert, SILENT[alert], fires=False)
-
-
-@pytest.mark.parametrize("alert", alerts())
-def test_an_alert_fires(alert, check):
+def test_an_alert_fires_and_is_silent_about_what_is_short_or_small(alert, check):
     check(alert, FIRING[alert], fires=True)
+    check(alert, SILENT[alert], fires=False)
 
 
 @pytest.mark.parametrize("alert", alerts().values(), ids=alerts())
@@ -191,17 +186,19 @@ def test_there_is_one_runbook_for_every_alert_and_no_other():
     assert re.findall("^## (Oslrau.*)$", text, re.MULTILINE) == list(alerts())
 
 
-def test_an_open_major_incident_fires_for_as_long_as_it_is_open(check):
-    check("OslrauIncident", [open_incidents("critical", "0x60 1x70")], fires=True)
+DOUBLED = setting("alarm_rate", f"0.004x{MINUTES}")
 
 
-def test_a_damaged_snapshot_found_before_the_first_look_fires_too(check):
-    check("OslrauSnapshotDamaged", [damaged("_x100 1x30")], fires=True)
-
-
-def test_a_setting_moves_the_limit_with_it(check):
-    doubled = setting("alarm_rate", f"0.004x{MINUTES}")
-    check("OslrauAnomalies", [*FIRING["OslrauAnomalies"], doubled], fires=False)
+@pytest.mark.parametrize(
+    ("alert", "changed", "fires"),
+    [
+        ("OslrauIncident", [open_incidents("critical", "0x60 1x70")], True),  # for as long
+        ("OslrauSnapshotDamaged", [damaged("_x100 1x30")], True),  # before the first look
+        ("OslrauAnomalies", [*FIRING["OslrauAnomalies"], DOUBLED], False),  # its limit moves
+    ],
+)
+def test_an_alert_knows_what_stays_what_was_before_and_the_settings(alert, changed, fires, check):
+    check(alert, changed, fires)
 
 
 def test_prometheus_scrapes_as_often_as_grafana_believes():

@@ -46,15 +46,11 @@ def test_of_a_long_text_the_first_characters_count():
 
 @pytest.mark.parametrize(
     ("content", "text"),
-    [("7", "7"), (7, "7"), (7.0, "7"), (7.5, "7.5"), (True, "true"), (False, "false"), ("", "")],
-)
-def test_the_text_of_a_category(content, text):
+    [("7", "7"), (7, "7"), (7.0, "7"), (7.5, "7.5"), (True, "true"), (False, "false"), ("", ""),
+     (None, None), ([], None), ({}, None), (10**400, None)],
+)  # fmt: skip
+def test_the_text_of_a_category_and_none_of_what_is_none(content, text):
     assert text_of(content) == text
-
-
-@pytest.mark.parametrize("content", [None, [], {}, 10**400])
-def test_what_is_no_category_has_no_text(content):
-    assert text_of(content) is None
 
 
 def test_chosen_fields_are_numbers_unless_their_kind_says_otherwise():

@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import json
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 import orjson
@@ -14,56 +12,28 @@ from faust_oslrau.topics import Columns, encode_anomaly, encode_scores
 from faust_oslrau.topics.scores import MOST_BLAMED
 
 
-class Scores(NamedTuple):
-    log_likelihood: np.ndarray
-    p_value: np.ndarray
-    is_anomaly: np.ndarray
-    n_learned: np.ndarray
-    warming_up: np.ndarray
-    blame: Blame
-    forecast: Forecast | None = None
-
-
-class Forecast(NamedTuple):
-    expected: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
-class Blame(NamedTuple):
-    order: np.ndarray
-    n_blamed: np.ndarray
-    value: np.ndarray
-    nats: np.ndarray
-    usual: np.ndarray
-    expected: np.ndarray
-    deviation: np.ndarray
-    extrapolated: np.ndarray
-
-
 def blame(nats):
     """The fields with the most nats first; other members are told apart by their size."""
     nats = np.array(nats, dtype=np.float64)
-    order, n_blamed = np.argsort(-nats, axis=1), (~np.isnan(nats)).sum(axis=1)
-    return Blame(order, n_blamed, nats * 10, nats, nats / 8, nats * 9, nats / 2, nats > 10)
+    return SimpleNamespace(
+        order=np.argsort(-nats, axis=1), n_blamed=(~np.isnan(nats)).sum(axis=1), value=nats * 10,
+        nats=nats, usual=nats / 8, expected=nats * 9, deviation=nats / 2, extrapolated=nats > 10,
+    )  # fmt: skip
 
 
-def scores(log_likelihood, p_value, is_anomaly, nats=None):
+def scores(log_likelihood, p_value, is_anomaly, nats=None, forecast=None):
     m = len(log_likelihood)
-    return Scores(
-        np.array(log_likelihood, dtype=np.float64),
-        np.array(p_value, dtype=np.float64),
-        np.array(is_anomaly, dtype=bool),
-        np.arange(m, dtype=np.int64),
-        np.arange(m) < 1,
-        blame(np.empty((0, 2)) if nats is None else nats),
-    )
+    return SimpleNamespace(
+        log_likelihood=np.array(log_likelihood, np.float64), p_value=np.array(p_value, np.float64),
+        is_anomaly=np.array(is_anomaly, bool), n_learned=np.arange(m), warming_up=np.arange(m) < 1,
+        blame=blame(np.empty((0, 2)) if nats is None else nats), forecast=forecast,
+    )  # fmt: skip
 
 
 def test_a_message_tells_what_was_expected_of_each_field():
-    block = scores([-1.5, -9], [0.25, 0], [False, True], [[8, np.nan]])
     band = np.array([[1.0, np.nan], [0.1, 2.0]])
-    block = block._replace(forecast=Forecast(band, band - 0.5, band + 0.5))
+    forecast = SimpleNamespace(expected=band, low=band - 0.5, high=band + 0.5)
+    block = scores([-1.5, -9], [0.25, 0], [False, True], [[8, np.nan]], forecast)
     names = ['a"%d', "b"]
     first, second = map(json.loads, encode_scores("t", 0, [7, 8], [0, 0], block, Columns(names)))
     unknown = {"field": "b", "expected": None, "low": None, "high": None}
@@ -76,10 +46,8 @@ def test_a_message_tells_what_was_expected_of_each_field():
 
 def test_anomalous_records_list_their_fields_to_blame_the_most_unusual_first():
     block = scores([0, -9, 0, -8], [1, 0, 1, 0], [False, True, False, True], [[8, np.nan], [8, 16]])
-    messages = [
-        json.loads(m)
-        for m in encode_scores("t", 0, range(4), [0] * 4, block, Columns(['a"%d', "b"]))
-    ]
+    encoded = encode_scores("t", 0, range(4), [0] * 4, block, Columns(['a"%d', "b"]))
+    messages = [json.loads(message) for message in encoded]
     a = {"nats": 8.0, "usual": 1.0, "value": 80.0, "expected": 72.0, "deviation": 4.0}
     b = {"field": "b"} | {name: 2 * number for name, number in a.items()} | {"extrapolated": True}
     a = {"field": 'a"%d'} | a | {"extrapolated": False}

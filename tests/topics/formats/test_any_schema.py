@@ -73,7 +73,7 @@ def assert_reads_or_refuses(format_name, schema, contents):
         return
     for content in contents:
         with suppress(ContentError):
-            assert isinstance(found.decode(framed(1, content)), bytes)
+            json.loads(found.decode(framed(1, content)))
     with suppress(ContentError):
         found.encode({"f0": None})
 
@@ -82,8 +82,8 @@ def assert_reads_or_refuses(format_name, schema, contents):
 def test_any_schema_of_avro_is_used_or_refused(seed):
     chance = random.Random(seed)
     for _ in range(400):
-        schema = changed(BASE, chance)
-        for _ in range(chance.choice([0, 0, 1])):
+        schema = BASE
+        for _ in range(chance.choice([0, 1, 1, 2])):
             schema = changed(schema, chance)
         contents = [chance.randbytes(chance.choice([3, 20, 60])) for _ in range(3)]
         assert_reads_or_refuses("avro", Schema("AVRO", json.dumps(schema)), contents)
@@ -104,21 +104,7 @@ PROTO = """syntax = "proto3";
 message A { B b = 1; repeated double x = 2; map<string, B> m = 3; enum E { P = 0; } E e = 4; }
 message B { optional string s = 1; }
 """
-WORDS = [
-    "message",
-    "{",
-    "}",
-    ";",
-    "=",
-    "1",
-    "A",
-    "import",
-    '"',
-    "\0",
-    "\u2028",
-    "999999999999",
-    "é",
-]
+WORDS = ["message", *'{};=1A"é', "import", "\0", "\u2028", "999999999999"]
 
 
 def test_any_schema_of_protobuf_is_used_or_refused():

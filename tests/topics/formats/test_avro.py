@@ -2,7 +2,6 @@
 
 import json
 import math
-from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from io import BytesIO
@@ -113,23 +112,6 @@ def test_a_record_that_is_cut_anywhere_is_refused():
     for end in range(5, len(value)):
         with pytest.raises(ContentError):
             of(WIDE).decode(value[:end])
-
-
-EVERYTHING = record(
-    {"type": "int", "logicalType": "date"},
-    {"type": "bytes", "logicalType": "decimal", "precision": 40, "scale": 3},
-    {"type": "map", "values": ["null", "string", {"type": "array", "items": "null"}]},
-    {"type": "enum", "name": "E", "symbols": ["low", "high"]},
-    {"type": "fixed", "name": "F", "size": 2},
-    record("float", ["boolean", "long"], name="Inner"),
-)
-
-
-@pytest.mark.parametrize("schema", [WIDE, EVERYTHING], ids=["wide", "everything"])
-@given(st.binary(max_size=60) | st.lists(st.integers(0, 6), max_size=60).map(bytes))
-def test_any_bytes_are_read_or_refused(schema, content):
-    with suppress(ContentError):
-        orjson.loads(of(schema).decode(framed(1, content)))
 
 
 def test_bytes_that_are_left_over_are_refused():

@@ -70,13 +70,6 @@ def test_another_reader_of_avro_finds_the_members(topic):
     assert found.get("forecast") is None
 
 
-@pytest.mark.parametrize("message", [SCORE, ANOMALY, DRIFT])
-def test_what_is_read_back_is_the_message(message):
-    topic = "scores" if message is SCORE else "anomalies"
-    text = orjson.dumps(message)
-    assert orjson.loads(back(topic, avro(topic, text))) == message
-
-
 def test_a_score_is_read_back_to_the_byte():
     text = orjson.dumps(SCORE)
     assert back("scores", avro("scores", text)) == text

@@ -1,9 +1,12 @@
-"""Kernels that take many columns at a time, against plain numpy, for sizes around whole lanes."""
+"""Gaussians side by side and mixtures of them, against plain numpy and scipy."""
 
 import numpy as np
 import pytest
+from densities import given
 from scipy.stats import multivariate_normal
+from streams import clusters
 
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.gaussians import Gaussians
 
 SIZES = [1, 2, 3, 15, 16, 17, 33, 50]
@@ -38,3 +41,22 @@ def test_of_a_covariance_lost_in_rounding_the_variances_count():
     np.testing.assert_allclose(gaussians.whitening[0], np.diag(variance**-0.5), rtol=1e-12)
     norm = -0.5 * np.log(2.0 * np.pi * variance).sum()
     assert gaussians.log_norm[0] == pytest.approx(norm, rel=1e-12)
+
+
+def test_missing_values_count_by_their_conditional_moments():
+    Z = clusters(5, 400, 5).T.copy()
+    mixture = GaussianMixture.of_seeds(Z, 3, np.random.default_rng(0))
+    Z = Z[:, :30]
+    Z[1, ::3] = Z[4, ::5] = np.nan
+    shares = np.zeros((30, 3))
+    shares[np.arange(30), np.arange(30) % 3] = 0.7
+    factors = np.linalg.inv(mixture.gaussians.whitening)
+    sums, squares = mixture.sums.copy(), mixture.squares.copy()
+    for r in range(30):
+        k = r % 3
+        x, rest = given(mixture.gaussians.mean[k], factors[k] @ factors[k].T, Z[:, r])
+        sums[k] += 0.7 * x
+        squares[k] += 0.7 * np.tril(np.outer(x, x) + rest)
+    mixture.learn(Z, shares, 1.0)
+    np.testing.assert_allclose(mixture.sums, sums, atol=1e-9)
+    np.testing.assert_allclose(mixture.squares, squares, atol=1e-9)
