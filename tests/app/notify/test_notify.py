@@ -2,16 +2,15 @@
 
 import asyncio
 import json
-import os
 import shutil
 import subprocess
-import sys
 import time
 import urllib.request
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
+from command_line import run, start
+from incident_events import incident_event
 from post_server import PostServer
 
 from faust_oslrau.app.brokers.ports import free_ports
@@ -23,7 +22,6 @@ from faust_oslrau.app.settings import NotifySettings, Settings
 pytestmark = pytest.mark.real_kafka
 
 PATIENCE_SECONDS = 240.0
-BLAME = {"field": "flow", "value": 1.0, "expected": 13.2, "deviation": 0.28}
 
 
 def wait_for(look):
@@ -42,29 +40,21 @@ class Scene:
         self.file.touch()
         client.create(topic, partitions=2)
 
-    def send(self, name, state, severity="minor", fields=None, partition=0, **members):
+    def send(self, name, state, *severity, fields=None, partition=0, **members):
         """Write the event of an incident, which blames the field of its name, or these."""
-        event = {
-            "event": "incident", "topic": "pumps", "partition": partition, "offset": 1,
-            "state": state, "incident": f"pumps/{partition}/{name}", "severity": 10,
-            "severity_name": severity, "length": 4, "start_timestamp": 1_790_000_000_000,
-            "contributions": [BLAME | {"field": field} for field in fields or [name]],
-            **members,
-        }  # fmt: skip
-        self.client.send(self.topic, [(partition, json.dumps(event).encode())])
+        more = {"start_timestamp": 1_790_000_000_000, **members}
+        event = incident_event(
+            name, state, *severity, fields=fields or [name], partition=partition, **more
+        )
+        self.client.send(self.topic, [(partition, event)])
 
     @contextmanager
     def notifier(self, channels=1, **variables):
         """Let a notifier read, and kill it."""
         before = self.log().count("reading")
+        names = {"OSLRAU_APP_ID": self.topic, "OSLRAU_ANOMALIES_TOPIC": self.topic, **variables}
         with self.file.open("ab") as output:
-            process = subprocess.Popen(
-                [Path(sys.executable).with_name("faust-oslrau"), "notify"],
-                env={**os.environ, "OSLRAU_BROKER": self.client.servers,
-                     "OSLRAU_APP_ID": self.topic, "OSLRAU_ANOMALIES_TOPIC": self.topic,
-                     **variables},
-                stdout=output, stderr=output,
-            )  # fmt: skip
+            process = start("notify", stderr=output, OSLRAU_BROKER=self.client.servers, **names)
         try:
             wait_for(lambda: self.log().count("reading") >= before + channels)
             yield process
@@ -205,19 +195,20 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
         wait_for(lambda: alerts() == [])
         page = {"OSLRAU_PAGE_URL": "https://ops.example"}
         with scene.notifier(OSLRAU_NOTIFY_ALERTMANAGER=address, **page):
-            scene.send("flow", "opened")
+            scene.send("flow", "opened", fields=["flow", "heat"])
             (alert,) = wait_for(alerts)
             assert alert["labels"] == {
                 "alertname": "OslrauNoticeIncident", "topic": "pumps", "severity": "minor",
                 "field": "flow", "notice": "pumps/0/flow",
             }  # fmt: skip
             assert alert["annotations"]["summary"] == "pumps/0: flow is 1, expected 13.2 ± 0.28"
+            assert alert["annotations"]["description"] == "In pumps, fields flow, heat."
             assert alert["startsAt"].startswith("2026-09-21T")
             assert alert["generatorURL"] == "https://ops.example/incidents/pumps/0/flow"
             scene.send("flow", "updated", "critical")
             wait_for(lambda: [a["labels"]["severity"] for a in alerts()] == ["critical"])
-            scene.send("flow", "closed", "critical")
-            wait_for(lambda: alerts() == [])
+            scene.send("flow", "closed", "critical", fields=["heat", "flow"])
+            wait_for(lambda: alerts() == [])  # an alert ends by the labels with which it began
     finally:
         alertmanager.kill()
         alertmanager.wait()
@@ -244,10 +235,7 @@ def test_a_commit_that_no_notify_wrote_hides_no_notice(metadata, offset):
 
 
 def test_somebody_must_be_told():
-    done = subprocess.run(
-        [Path(sys.executable).with_name("faust-oslrau"), "notify"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
+    done = run("notify")
+    assert done.exit_code == 2
     told = "Error: setting notify: expected alertmanager or webhook, got neither"
     assert done.stderr.strip() == told
