@@ -25,6 +25,13 @@ def run_well(*arguments: object, **options: Any) -> Result:
     return result
 
 
+def failure(*arguments: object) -> tuple[int, str]:
+    """Run a command that fails, and return its exit code and the little that it tells."""
+    result = run(*arguments)
+    assert result.stderr.count("\n") <= 4, result.stderr  # click's usage takes three lines
+    return result.exit_code, result.stderr
+
+
 def start(*arguments: object, stderr: Any = PIPE, **variables: str) -> Popen[bytes]:
     """Start a command in a process, with more variables in its environment."""
     command = [SCRIPT, *map(str, arguments)]
