@@ -142,14 +142,6 @@ def _commit(metadata, offset=200):
     return OffsetAndMetadata(offset, metadata)
 
 
-def test_the_start_survives_as_metadata():
-    assert recorded_start(_commit(start_metadata(123))) == 123
-    assert recorded_start(_commit(start_metadata(200))) == 200
-    assert recorded_model(_commit(start_metadata(123, "id-1"))) is None
-    assert recorded_model(_commit(start_metadata(123, "id-1", "abc"))) == "abc"
-    assert recorded_start(None) is None
-
-
 @pytest.mark.parametrize("metadata", ["", "text", '{"start": 0, "topic_id": "id-1"}'])
 def test_a_commit_without_a_format_is_of_an_earlier_version_or_another_program(metadata):
     assert is_of_earlier_version(_commit(metadata))
