@@ -55,24 +55,28 @@ async def _close(*all_producers):
         await each.close()
 
 
+@pytest.mark.parametrize("is_earlier_version", [False, True])
 @pytest.mark.parametrize("sends_before", [False, True])
-async def test_a_fenced_producer_leaves_no_exception_to_log(
-    sends_before, producers, committed, topic_name
+async def test_a_fenced_producer_writes_nothing_and_leaves_no_exception_to_log(
+    sends_before, is_earlier_version, servers, producers, committed, topic_name
 ):
     unretrieved = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: unretrieved.append(context["message"]))
-    zombie, owner = producers(), producers()
-    await zombie.open(_TP)
+    zombies, owner = producers(), producers()
+    zombie = TransactionalProducer(f"{topic_name}-features-0", {"bootstrap_servers": servers})
+    await (zombie.open() if is_earlier_version else zombies.open(_TP))
     with pytest.raises(LostPartitionError):
-        async with zombie.of(_TP).transaction() as transaction:
+        async with (zombie if is_earlier_version else zombies.of(_TP)).transaction() as transaction:
             if sends_before:
                 await transaction.send(topic_name, 0, [_message(b"early")])
             await owner.open(_TP)
+            if is_earlier_version:
+                await owner.fence_earlier_version(_TP)
             await transaction.send(topic_name, 0, [_message(b"late")])
     await _write(owner, topic_name, b"new")
-    await _close(zombie, owner)
-    del zombie, transaction
+    await _close(zombies, owner)
+    del zombies, zombie, transaction
     gc.collect()  # asyncio logs when a future is deleted
     assert unretrieved == []
     assert await committed() == [b"new"]
@@ -112,20 +116,3 @@ async def test_deployments_whose_names_join_alike_fence_no_other(producers, comm
     await _write(one, topic_name, b"written", TP("r-s", 0))
     await _close(one, other)
     assert await committed() == [b"written"]
-
-
-async def test_a_producer_of_an_earlier_version_is_fenced(
-    servers, producers, committed, topic_name
-):
-    zombie = TransactionalProducer(f"{topic_name}-features-0", {"bootstrap_servers": servers})
-    await zombie.open()
-    owner = producers()
-    with pytest.raises(LostPartitionError):
-        async with zombie.transaction() as transaction:
-            await transaction.send(topic_name, 0, [_message(b"early")])
-            await owner.open(_TP)
-            await owner.fence_earlier_version(_TP)
-            await transaction.send(topic_name, 0, [_message(b"late")])
-    await _write(owner, topic_name, b"new")
-    await owner.close()
-    assert await committed() == [b"new"]
