@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-import subprocess
 import time
 import urllib.request
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import pytest
 from command_line import run, start
 from incident_events import incident_event
 from post_server import PostServer
+from server_process import server_process
 
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.notify import notifier
@@ -178,21 +178,16 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
     (port,) = free_ports(1)
     address = f"http://127.0.0.1:{port}"
     (tmp_path / "alertmanager.yml").write_text("route: {receiver: no}\nreceivers: [{name: no}]\n")
-    alertmanager = subprocess.Popen(
-        [program, f"--config.file={tmp_path / 'alertmanager.yml'}", "--cluster.listen-address=",
-         f"--storage.path={tmp_path / 'data'}", f"--web.listen-address=127.0.0.1:{port}"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    command = [
+        program, f"--config.file={tmp_path / 'alertmanager.yml'}", "--cluster.listen-address=",
+        f"--storage.path={tmp_path / 'data'}", f"--web.listen-address=127.0.0.1:{port}",
+    ]  # fmt: skip
 
     def alerts():
-        try:
-            with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=5) as answer:
-                return json.load(answer)
-        except OSError:
-            return None
+        with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=5) as answer:
+            return json.load(answer)
 
-    try:
-        wait_for(lambda: alerts() == [])
+    with server_process(command, f"{address}/-/ready", PATIENCE_SECONDS):
         page = {"OSLRAU_PAGE_URL": "https://ops.example"}
         with scene.notifier(OSLRAU_NOTIFY_ALERTMANAGER=address, **page):
             scene.send("flow", "opened", fields=["flow", "heat"])
@@ -209,9 +204,6 @@ def test_an_alertmanager_fires_and_resolves(scene, tmp_path):
             wait_for(lambda: [a["labels"]["severity"] for a in alerts()] == ["critical"])
             scene.send("flow", "closed", "critical", fields=["heat", "flow"])
             wait_for(lambda: alerts() == [])  # an alert ends by the labels with which it began
-    finally:
-        alertmanager.kill()
-        alertmanager.wait()
 
 
 def test_an_address_that_is_away_does_not_hold_up_another_one(scene):
