@@ -6,12 +6,15 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from subprocess import Popen
+from typing import Any
 
+import command_line
 import pytest
 from door import Door
 from kafka_client import KafkaClient
-from real_bucket import RealBuckets, environment
-from real_registry import RealRegistry
+from real_bucket import RealBuckets, environment, real_buckets
+from real_registry import RealRegistry, real_registry
 from worker_process import WorkerProcess
 from workers import Workers, settings_of
 
@@ -78,10 +81,25 @@ def start_worker(settings: Settings, tmp_path: Path) -> Iterator[Callable[..., W
     workers.kill()
 
 
+@pytest.fixture
+def start_command() -> Iterator[Callable[..., Popen[bytes]]]:
+    """A function that starts a command in a process, which is killed in the end."""
+    started: list[Popen[bytes]] = []
+
+    def start(*arguments: object, **options: Any) -> Popen[bytes]:
+        started.append(command_line.start(*arguments, **options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
 @pytest.fixture(scope="session")
 def buckets() -> Iterator[RealBuckets]:
     """A real S3 server for the whole session."""
-    with RealBuckets() as server:
+    with real_buckets() as server:
         yield server
 
 
@@ -104,7 +122,7 @@ def address(buckets: RealBuckets, door: Door) -> str:
 
 @pytest.fixture(scope="session")
 def _running_registry() -> Iterator[RealRegistry]:
-    with RealRegistry() as server:
+    with real_registry() as server:
         yield server
 
 

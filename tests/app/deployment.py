@@ -5,9 +5,8 @@ from io import BytesIO
 
 import fastavro
 import orjson
-from click.testing import CliRunner
+from command_line import run_well
 
-from faust_oslrau.app.cli import main
 from faust_oslrau.topics.formats import framed
 
 SCHEMA = {
@@ -18,16 +17,11 @@ SCHEMA = {
         {"name": "load", "type": ["null", "double"]},
         {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
         {"name": "mode", "type": {"type": "enum", "name": "Mode", "symbols": ["idle", "busy"]}},
-        {
-            "name": "vibration",
-            "type": {
-                "type": "record",
-                "name": "Vibration",
-                "fields": [{"name": "rms", "type": "double"}],
-            },
-        },
+        {"name": "vibration", "type": {
+            "type": "record", "name": "Vibration", "fields": [{"name": "rms", "type": "double"}],
+        }},
     ],
-}
+}  # fmt: skip
 
 
 def rows(number, seed=0):
@@ -109,6 +103,4 @@ class Deployment:
 
     def run(self, *arguments):
         """Run a command with the settings of the workers, and return what it prints."""
-        result = CliRunner(env=self.environment()).invoke(main, [*map(str, arguments)])
-        assert result.exit_code == 0, result.output
-        return result.stdout
+        return run_well(*arguments, env=self.environment()).stdout

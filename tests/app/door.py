@@ -10,23 +10,7 @@ _FULL = b"HTTP/1.1 507 Insufficient Storage\r\nContent-Length: 0\r\nConnection: 
 
 
 class Door(socketserver.ThreadingTCPServer):
-    """Passes connections on to a port, as far as the test lets it.
-
-    Attributes
-    ----------
-    room
-        How many bytes of requests still pass, the rest waits; None for all.
-    holds
-        Requests with these bytes wait.
-    deaf_to
-        Requests with these bytes pass, and the connection ends in place of an answer.
-    late
-        By how many seconds each piece of an answer is late.
-    is_full
-        Whether each request is answered that there is no room for it.
-    stuck
-        Set while something waits.
-    """
+    """Passes connections on to a port, as far as the test lets it."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -35,18 +19,18 @@ class Door(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", front), _Passage)
         self.port: int = self.server_address[1]
         self.back = back
-        self.stuck = threading.Event()
+        self.stuck = threading.Event()  # set while something waits
         self.passing: set[socket.socket] = set()
         self.open()
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     def open(self) -> None:
         """Let everything pass."""
-        self.is_full = False
-        self.late = 0.0
-        self.room: int | None = None
-        self.holds: bytes | None = None
-        self.deaf_to: bytes | None = None
+        self.is_full = False  # whether each request is answered that there is no room for it
+        self.late = 0.0  # seconds by which each piece of an answer comes later
+        self.room: int | None = None  # bytes of requests that still pass, while the rest waits
+        self.holds: bytes | None = None  # requests with these bytes wait
+        self.deaf_to: bytes | None = None  # for these, the connection ends in place of an answer
 
     def shut(self) -> None:
         """Let nothing pass, also of the connections that are open."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 from aiokafka.errors import KafkaConnectionError
+from as_records import as_records
 from faust.types import TP
 from prometheus_client import CollectorRegistry
 from worker_settings import change_pace, split
@@ -22,7 +23,6 @@ from faust_oslrau.app.partitions.delivery import AtLeastOnce
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.snapshots import FolderStore
-from faust_oslrau.topics import Record
 
 FIRST, SECOND = TP("features", 0), TP("features", 1)
 _POLL_SECONDS = 0.002
@@ -40,6 +40,13 @@ async def turns(number=20):
         await asyncio.sleep(0)
 
 
+def opened():
+    """Return an event that is set."""
+    event = asyncio.Event()
+    event.set()
+    return event
+
+
 SETTINGS = Settings(features=("a", "b"))
 
 
@@ -52,7 +59,7 @@ def values(number, seed=0):
 
 def records(tp, found, first=0):
     """Return these values as the records of a partition."""
-    return [Record(*tp, offset, 0, None, value) for offset, value in enumerate(found, first)]
+    return as_records(found, tp.partition, first=first)
 
 
 def clean_scores(tp, found, settings=None):
@@ -62,38 +69,17 @@ def clean_scores(tp, found, settings=None):
 
 
 class MemoryBroker:
-    """Logs, the group's offsets, and the scores that were acknowledged.
-
-    Attributes
-    ----------
-    logs
-        The values of each partition's records.
-    first
-        Where each log begins.
-    ids
-        The ids of the topics.
-    group
-        What the group has committed.
-    scores
-        The acknowledged scores of each partition.
-    foreign_members
-        The members of the group that are no workers.
-    is_away
-        Whether every question is answered with an error.
-    answering
-        Cleared while questions get no answer.
-    """
+    """Logs, the group's offsets, and the scores that were acknowledged."""
 
     def __init__(self, *logs):
-        self.logs = {TP("features", number): log for number, log in enumerate(logs)}
+        self.logs = {TP("features", number): log for number, log in enumerate(logs)}  # values
         self.first = dict.fromkeys(self.logs, 0)
         self.ids = {"features": "id-1"}
-        self.group = {}
+        self.group = {}  # what it has committed
         self.scores = defaultdict(list)
-        self.is_away = False
+        self.is_away = False  # then every question is answered with an error
         self.foreign_members = {}
-        self.answering = asyncio.Event()
-        self.answering.set()
+        self.answering = opened()  # cleared while questions get no answer
 
     async def answer(self):
         await self.answering.wait()
@@ -118,20 +104,12 @@ class MemoryBroker:
 
 
 class MemoryConsumer:
-    """What a worker asks of its consumer, and the records that it reads.
-
-    Attributes
-    ----------
-    positions
-        Where each partition is read next.
-    on_hold
-        The partitions that are not read until they get another position.
-    """
+    """What a worker asks of its consumer, and the records that it reads."""
 
     def __init__(self, broker):
         self.broker = broker
-        self.positions = {}
-        self.on_hold = set()
+        self.positions = {}  # where each partition is read next
+        self.on_hold = set()  # partitions that are not read until they get another position
 
     async def read_from(self, positions):
         self.positions |= positions
@@ -194,27 +172,14 @@ class MemoryTopics(OutputTopics):
 
 
 class MemoryDelivery(AtLeastOnce):
-    """Commits as always; what is sent goes to the broker in memory.
-
-    Attributes
-    ----------
-    acknowledging
-        Cleared while nothing is acknowledged.
-    lost
-        The partitions that another worker has taken.
-    waiting
-        How many blocks wait to be acknowledged.
-    sent
-        The number of scores of each acknowledged block.
-    """
+    """Commits as always; what is sent goes to the broker in memory."""
 
     def __init__(self, settings, consumer):
         super().__init__(settings, None, consumer)
-        self.acknowledging = asyncio.Event()
-        self.acknowledging.set()
-        self.lost = set()
-        self.waiting = 0
-        self.sent = []
+        self.acknowledging = opened()  # cleared while nothing is acknowledged
+        self.lost = set()  # partitions that another worker has taken
+        self.waiting = 0  # blocks that are to be acknowledged
+        self.sent = []  # the number of scores of each acknowledged block
         self._broker = consumer.broker
 
     async def send(self, tp, block, position):

@@ -11,19 +11,11 @@ _HANG_SECONDS = 12.0
 
 
 class PostServer:
-    """Answers with the given statuses, the last one for good; None hangs.
-
-    Attributes
-    ----------
-    bodies
-        What was posted and answered with 200.
-    logins
-        The header `Authorization` of each of these, None without one.
-    """
+    """Answers with the given statuses, the last one for good; None hangs."""
 
     def __init__(self, *statuses: int | None, port: int = 0) -> None:
-        self.bodies: list[Any] = []
-        self.logins: list[str | None] = []
+        self.bodies: list[Any] = []  # what was posted and answered with 200
+        self.logins: list[str | None] = []  # and its header `Authorization`
         left, bodies, logins = list(statuses or (200,)), self.bodies, self.logins
 
         class Handler(BaseHTTPRequestHandler):

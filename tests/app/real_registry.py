@@ -1,26 +1,25 @@
 """A real schema registry, Apicurio, which Maven downloads once (142 MB)."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from door import Door
+from server_process import server_process
 
 from faust_oslrau.app.brokers.jars import cache_folder, find_java
 from faust_oslrau.app.brokers.ports import free_ports
-from faust_oslrau.app.brokers.process import die_with_parent
 from faust_oslrau.app.errors import BrokerError
 
 _VERSION = "2.6.13.Final"
-_READY_SECONDS = 240.0
+_API = "/apis/ccompat/v7"
 # It starts in a third of the time, and serves a test only.
 _QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -57,40 +56,11 @@ class RealRegistry:
     may fill it.
     """
 
-    def __init__(self) -> None:
-        try:
-            self._java = find_java()
-        except BrokerError as missing:
-            pytest.skip(str(missing))
-        self._folder = _program()
-        self._front, self._port = free_ports(2)
+    def __init__(self, front: int, port: int) -> None:
+        self._front, self._port = front, port
         self._door: Door | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self.url = f"http://127.0.0.1:{self._front}/apis/ccompat/v7"
-        self._own_url = f"http://127.0.0.1:{self._port}/apis/ccompat/v7"
-
-    def __enter__(self) -> Self:
-        options = [f"-Dquarkus.http.port={self._port}", "-Dquarkus.http.host=127.0.0.1"]
-        (jar,) = self._folder.glob("*-runner.jar")
-        self._process = subprocess.Popen(
-            [self._java, "-Xmx512m", *_QUICK, *options, "-jar", str(jar)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=die_with_parent,
-        )
-        deadline = time.monotonic() + _READY_SECONDS
-        while not self._answers():
-            assert self._process.poll() is None, "the registry has ended"
-            assert time.monotonic() < deadline, "the registry does not answer"
-            time.sleep(0.1)
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.shut()
-        if self._process is not None:
-            os.kill(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        self.url = f"http://127.0.0.1:{front}{_API}"
+        self._own_url = f"http://127.0.0.1:{port}{_API}"
 
     def open(self) -> None:
         """Let others reach it."""
@@ -125,9 +95,20 @@ class RealRegistry:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.loads(answer.read())
 
-    def _answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self._own_url}/subjects", timeout=1) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
+
+@contextmanager
+def real_registry() -> Iterator[RealRegistry]:
+    """Run a registry that others can reach."""
+    try:
+        java = find_java()
+    except BrokerError as missing:
+        pytest.skip(str(missing))
+    (jar,) = _program().glob("*-runner.jar")
+    front, port = free_ports(2)
+    options = [f"-Dquarkus.http.port={port}", "-Dquarkus.http.host=127.0.0.1"]
+    command = [java, "-Xmx512m", *_QUICK, *options, "-jar", str(jar)]
+    with server_process(command, f"http://127.0.0.1:{port}{_API}/subjects", 240.0):
+        registry = RealRegistry(front, port)
+        registry.open()
+        yield registry
+        registry.shut()

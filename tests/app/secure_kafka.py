@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import trustme
@@ -103,37 +104,27 @@ def _add_user(admin: AdminClient) -> None:
         admin.alter_user_scram_credentials([new])[USER].result(60)
 
 
-def allow(servers: str, kind: str, name: str, *operations: str, prefixed: bool = False) -> None:
-    """Let the user do these operations on a topic, group, transactional_id or broker."""
-    _rule(servers, AclPermissionType.ALLOW, kind, name, operations, prefixed)
-
-
-def deny(servers: str, kind: str, name: str, *operations: str) -> None:
-    """Let the user not do these operations, whatever else is allowed."""
-    _rule(servers, AclPermissionType.DENY, kind, name, operations)
-
-
 def _rule(
-    servers: str,
     permission: AclPermissionType,
+    servers: str,
     kind: str,
     name: str,
-    operations: tuple[str, ...],
+    *operations: str,
     prefixed: bool = False,
 ) -> None:
+    """Let the user do these operations on a topic, group, transactional_id or broker, or not."""
     pattern = ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL
-    admin = AdminClient({"bootstrap.servers": servers})
+    resource = (ResourceType[kind.upper()], name, pattern)
+    who = (f"User:{USER}", "*")
     bindings = [
-        AclBinding(
-            ResourceType[kind.upper()],
-            name,
-            pattern,
-            f"User:{USER}",
-            "*",
-            AclOperation[operation.upper()],
-            permission,
-        )
+        AclBinding(*resource, *who, AclOperation[operation.upper()], permission)
         for operation in operations
     ]
+    admin = AdminClient({"bootstrap.servers": servers})  # what it does ends with it
     for done in admin.create_acls(bindings).values():
         done.result(60)
+
+
+allow = partial(_rule, AclPermissionType.ALLOW)
+deny = partial(_rule, AclPermissionType.DENY)
+"""Whatever else is allowed."""

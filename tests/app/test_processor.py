@@ -1,9 +1,8 @@
 import os
 
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
-from faust_oslrau.app.cli import main
 from faust_oslrau.app.errors import OslrauError
 from faust_oslrau.app.processor import check_processor, choose_level
 
@@ -12,28 +11,31 @@ _NEW = _OLD.rstrip() + " abm avx2 bmi1 bmi2 f16c fma\n"
 _LEVEL = {"NUMBA_CPU_NAME": "x86-64-v3"}
 
 
-@pytest.fixture
-def cpuinfo(tmp_path):
-    return tmp_path / "cpuinfo"
+_ARM = "Features : asimd\n"
 
 
-def test_a_processor_below_the_level_of_the_kernels_is_refused(cpuinfo):
-    cpuinfo.write_text(_OLD)
-    with pytest.raises(OslrauError, match="no abm, avx2, bmi1, bmi2, f16c, fma; set NUMBA_CPU_N"):
-        check_processor(_LEVEL, cpuinfo)
-
-
-@pytest.mark.parametrize("told", [_NEW, "Features : asimd\n", None])
-def test_a_processor_of_the_level_or_one_that_tells_nothing_is_accepted(told, cpuinfo):
+def cpuinfo(folder, told):
+    """Return a file in which a processor tells what it has; it is missing for None."""
+    path = folder / "cpuinfo"
     if told is not None:
-        cpuinfo.write_text(told)
-    check_processor(_LEVEL, cpuinfo)
+        path.write_text(told)
+    return path
 
 
-def test_without_a_level_nothing_is_asked(cpuinfo):
-    cpuinfo.write_text(_OLD)
-    check_processor({}, cpuinfo)
-    check_processor({"NUMBA_CPU_NAME": "generic"}, cpuinfo)
+def test_a_processor_below_the_level_of_the_kernels_is_refused(tmp_path):
+    with pytest.raises(OslrauError, match="no abm, avx2, bmi1, bmi2, f16c, fma; set NUMBA_CPU_N"):
+        check_processor(_LEVEL, cpuinfo(tmp_path, _OLD))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        *((_LEVEL, told) for told in (_NEW, _ARM, None)),
+        *((asked, _OLD) for asked in ({}, {"NUMBA_CPU_NAME": "generic"})),
+    ],
+)
+def test_a_processor_that_may_have_what_is_asked_for_is_accepted(asked, told, tmp_path):
+    check_processor(asked, cpuinfo(tmp_path, told))
 
 
 def test_a_command_ends_with_one_line(monkeypatch):
@@ -42,46 +44,26 @@ def test_a_command_ends_with_one_line(monkeypatch):
         raise OslrauError("this processor has no avx2")
 
     monkeypatch.setattr("faust_oslrau.app.cli.check_processor", refuse)
-    result = CliRunner().invoke(main, ["replay", "none", "--out", "none"])
+    result = run("replay", "none", "--out", "none")
     assert result.exit_code == 1
     assert result.stderr == "Error: this processor has no avx2\n"
 
 
-@pytest.fixture
-def learner(tmp_path):
-    """The folder of a learner that brings kernels of a level."""
-    (tmp_path / "learner" / "compiled" / "x86-64-v3").mkdir(parents=True)
-    return tmp_path / "learner"
-
-
+@pytest.mark.parametrize(
+    ("asked", "brought", "told", "added"),
+    [
+        ({}, True, _NEW, {**_LEVEL, "NUMBA_CPU_FEATURES": ""}),
+        *(({}, True, told, {}) for told in (_OLD, _ARM, None)),
+        ({}, False, _NEW, {}),
+        ({"NUMBA_CPU_NAME": "generic"}, True, _NEW, {}),  # what a user asks for stays
+        ({"NUMBA_CPU_FEATURES": "generic"}, True, _NEW, {}),
+    ],
+)
 def test_kernels_that_the_package_brings_are_used_where_the_processor_has_their_level(
-    learner, cpuinfo
+    asked, brought, told, added, tmp_path
 ):
-    cpuinfo.write_text(_NEW)
-    environ = {}
-    choose_level(environ, learner, cpuinfo)
-    assert environ == {**_LEVEL, "NUMBA_CPU_FEATURES": ""}
-
-
-@pytest.mark.parametrize("told", [_OLD, "Features : asimd\n", None])
-def test_they_are_not_on_an_older_processor_or_one_that_tells_nothing(told, learner, cpuinfo):
-    if told is not None:
-        cpuinfo.write_text(told)
-    environ = {}
-    choose_level(environ, learner, cpuinfo)
-    assert environ == {}
-
-
-def test_a_package_without_kernels_asks_for_no_level(tmp_path, cpuinfo):
-    cpuinfo.write_text(_NEW)
-    environ = {}
-    choose_level(environ, tmp_path, cpuinfo)
-    assert environ == {}
-
-
-@pytest.mark.parametrize("name", ["NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"])
-def test_what_a_user_asks_for_stays(name, learner, cpuinfo):
-    cpuinfo.write_text(_NEW)
-    environ = {name: "generic"}
-    choose_level(environ, learner, cpuinfo)
-    assert environ == {name: "generic"}
+    if brought:
+        (tmp_path / "compiled" / "x86-64-v3").mkdir(parents=True)
+    environ = dict(asked)
+    choose_level(environ, tmp_path, cpuinfo(tmp_path, told))
+    assert environ == asked | added

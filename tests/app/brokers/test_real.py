@@ -60,15 +60,6 @@ def test_a_folder_that_cannot_hold_data_is_named(tmp_path: Path) -> None:
         KafkaBroker(tmp_path / "file" / "data").start()
 
 
-def test_a_temporary_broker_leaves_neither_process_nor_folder() -> None:
-    with KafkaBroker() as broker:
-        folder = broker.data_dir
-        assert folder.is_dir()
-        port = _port(broker.bootstrap_servers)
-    assert not folder.exists()
-    assert known_brokers(port) == 0
-
-
 def test_a_taken_port_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

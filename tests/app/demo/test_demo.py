@@ -5,18 +5,15 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from command_line import SCRIPT, run
 
 from faust_oslrau.app.brokers import KafkaBroker
-from faust_oslrau.app.cli import main
 
-COMMAND = [str(Path(sys.executable).with_name("faust-oslrau")), "demo", "--json"]
 pytestmark = pytest.mark.timeout(600)  # the kernels may have to be compiled first
 
 
@@ -25,7 +22,10 @@ class Demo:
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
-            [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [SCRIPT, "demo", "--json", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self._begun = ""
 
@@ -139,6 +139,6 @@ def test_wrong_options_and_files_end_it_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("a,b\n1\n")
-    result = CliRunner().invoke(main, ["demo", *arguments])
+    result = run("demo", *arguments)
     assert result.exit_code == code
     assert reason in result.stderr.splitlines()[-1]

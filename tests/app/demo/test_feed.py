@@ -1,7 +1,6 @@
 """The demonstration's made-up machines, and a user's file."""
 
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +10,9 @@ from faust_oslrau.app.demo.feed import (
     WARM_UP,
     WARM_UP_READINGS,
     Message,
-    file_messages,
     sensor_messages,
 )
 from faust_oslrau.app.demo.sensors import FIELDS
-from faust_oslrau.app.offline.partitioner import partition_of
 from faust_oslrau.topics import FeatureDecoder
 
 PARTITIONS = 3
@@ -52,16 +49,3 @@ def test_the_reading_of_another_machine_is_one_of_the_anomalies_of_machines_that
     labels = [message.label for message in messages(30_000, machines=90)]
     assert OTHER_MACHINE in labels
     assert not set(labels[: 90 * WARM_UP_READINGS]) & FAULTS.keys()
-
-
-def test_rows_of_a_file_are_spread_over_the_partitions_as_produce_does(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("a,b\n1,2\n3,\n5,6\n")
-    assert list(file_messages(path, 2)) == [
-        Message(0, None, b'{"a":1,"b":2}'),
-        Message(1, None, b'{"a":3,"b":null}'),
-        Message(0, None, b'{"a":5,"b":6}'),
-    ]
-    assert {(m.partition, m.key) for m in file_messages(path, 2, "a")} == {
-        (partition_of(key, 0, 2), key) for key in (b"1", b"3", b"5")
-    }

@@ -1,12 +1,10 @@
 """Workers on the embedded broker, which creates no topics."""
 
-import sys
 from pathlib import Path
 
 import orjson
 import pytest
-
-_SCRIPT = str(Path(sys.executable).with_name("faust-oslrau"))
+from command_line import SCRIPT
 
 
 def test_a_topic_that_the_broker_does_not_create_is_named(broker, settings, start_worker):
@@ -30,7 +28,7 @@ def test_a_taken_web_port_is_named_in_one_line(topics, start_worker):
 
 @pytest.mark.parametrize("library", ["numpy", "llvmlite"])
 def test_a_worker_that_still_imports_its_libraries_can_be_stopped(library, topics, start_worker):
-    worker = start_worker(command=[_SCRIPT, "worker"])
+    worker = start_worker(command=[SCRIPT, "worker"])
     mapped = Path(f"/proc/{worker.pid}/maps")
     worker.wait_until(lambda: library in mapped.read_text(), f"importing {library}")
     assert worker.terminate() == 0, worker.log()
@@ -39,7 +37,7 @@ def test_a_worker_that_still_imports_its_libraries_can_be_stopped(library, topic
 
 def test_a_worker_that_compiles_kernels_can_be_stopped(topics, start_worker, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # there are none
-    worker = start_worker(command=[_SCRIPT, "worker"])
+    worker = start_worker(command=[SCRIPT, "worker"])
     worker.wait_until(lambda: "compiling the kernels" in worker.get("/readyz")[1], "compiling")
     assert worker.terminate() == 0, worker.log()
     assert "no broker answers" not in worker.log()

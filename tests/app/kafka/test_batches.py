@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faust_oslrau.app.kafka.batches import Fetched, join, pack
+from faust_oslrau.app.kafka.batches import join, pack
 from faust_oslrau.topics import Record
 
 
@@ -17,13 +17,6 @@ def test_batches_hold_all_records_in_order_and_never_more_than_asked(offsets, si
     assert all(len(batch.records) <= size for batch in batches)
     ends = [5, *(batch.next_offset for batch in batches)]
     assert [batch.position for batch in batches] == ends[:-1]
-
-
-def test_what_a_poll_has_fetched_looks_like_its_last_record_to_faust():
-    found = Fetched([*pack(0, _records([2]), 10), *pack(4, _records([4, 7, 9]), 10)])
-    assert (found.topic, found.partition, found.offset) == ("features", 3, 9)
-    assert (found.tp, found.timestamp) == (("features", 3), 90)
-    assert found.value is found
 
 
 @given(

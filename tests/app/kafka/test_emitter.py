@@ -59,23 +59,6 @@ def test_a_message_that_is_too_large_as_avro_loses_its_largest_part(client, topi
     assert dict(found[1].headers)["oslrau-topic"] == b"t"
 
 
-def test_what_a_topic_takes_is_found_out_once(client, topic_name):
-    client.create(topic_name, 1, **{"max.message.bytes": "50000"})
-    blocks = [_messages([b"%d" % at + b"a" * 1000 for at in range(number)]) for number in (300, 90)]
-
-    async def send():
-        emitter = Emitter({"bootstrap_servers": client.servers})
-        await emitter.send(topic_name, 0, blocks[0])
-        connection = await emitter._connected()
-        await emitter.send(topic_name, 0, blocks[1])
-        assert await emitter._connected() is connection  # other partitions share it
-        await emitter.stop()
-
-    asyncio.run(send())
-    sent = [message.value for block in blocks for message in block]
-    assert [record.value for record in client.read(topic_name)] == sent
-
-
 async def test_an_emitter_that_is_stopped_while_it_connects_leaves_nothing_open(caplog):
     silent = await asyncio.start_server(lambda *_: asyncio.sleep(3600), "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
@@ -90,17 +73,14 @@ async def test_an_emitter_that_is_stopped_while_it_connects_leaves_nothing_open(
     assert "Unclosed" not in caplog.text
 
 
-def test_a_missing_partition_is_waited_for(client, topic_name, caplog):
-    client.create(topic_name, 1)
-
-    async def send():
-        emitter = Emitter({"bootstrap_servers": client.servers})
-        sending = asyncio.create_task(emitter.send(topic_name, 1, _messages([b"x"])))
-        while "has no partition 1" not in caplog.text:
-            await asyncio.sleep(0.02)
-        await asyncio.to_thread(client.add_partitions, topic_name, 2)
-        await sending
-        await emitter.stop()
-
-    asyncio.run(send())
-    assert [(record.partition, record.value) for record in client.read(topic_name)] == [(1, b"x")]
+async def test_a_missing_partition_is_waited_for(client, topic_name, caplog):
+    await asyncio.to_thread(client.create, topic_name, 1)
+    emitter = Emitter({"bootstrap_servers": client.servers})
+    sending = asyncio.create_task(emitter.send(topic_name, 1, _messages([b"x"])))
+    while "has no partition 1" not in caplog.text:
+        await asyncio.sleep(0.02)
+    await asyncio.to_thread(client.add_partitions, topic_name, 2)
+    await sending
+    await emitter.stop()
+    found = await asyncio.to_thread(client.read, topic_name)
+    assert [(record.partition, record.value) for record in found] == [(1, b"x")]

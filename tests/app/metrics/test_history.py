@@ -9,7 +9,7 @@ import pytest
 from as_records import as_records
 
 from faust_oslrau.app.metrics import history
-from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, History, merged
+from faust_oslrau.app.metrics.history import ANOMALIES, SECONDS, History
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import OutMessage
@@ -34,21 +34,6 @@ def _processed(values, settings=SETTINGS):
 def _numbers(number):
     rng = np.random.default_rng(0)
     return [orjson.dumps({"a": a, "b": b}) for a, b in rng.normal(size=(number, 2)).tolist()]
-
-
-def test_a_second_counts_all_and_samples_some(clock):
-    block = _processed([*_numbers(3000), b"broken"])
-    part = History()
-    part.add_emitted(block)
-    part.add_emitted(block)
-    (second,) = merged([part], 5000, 5001)
-    assert (second.scored, second.rejected) == (6000, 2)
-    assert second.anomalies == 2 * len(block.anomalies)
-    assert second.lowest == np.nanmin(block.log_likelihood)
-    assert second.sampled <= 128
-    known = block.log_likelihood[~np.isnan(block.log_likelihood)]
-    middle = second.quantiles(0.5)[0]
-    assert np.quantile(known, 0.3) < middle < np.quantile(known, 0.7)
 
 
 @pytest.mark.parametrize("has_incident", [False, True])

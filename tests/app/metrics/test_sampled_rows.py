@@ -3,7 +3,6 @@
 import numpy as np
 
 from faust_oslrau.app.metrics.sampled_rows import SampledRows
-from faust_oslrau.learner import Forecast
 
 
 def _add(rows, time, values, p_values, *, has_anomalies=False):
@@ -18,15 +17,3 @@ def test_of_wide_records_fewer_seconds_are_kept():
         wide.add(time, np.zeros((1, 1000)), np.array([0.5]), has_anomalies=False)
     assert len(list(narrow.between(0, 1000))) == 300
     assert len(list(wide.between(0, 1000))) == 65
-
-
-def test_a_record_comes_with_the_band_in_which_it_was_expected():
-    rows, part = SampledRows(300), np.arange(6.0).reshape(3, 2)
-    band = Forecast(part, part - 1, part + 1)
-    rows.add(1, np.zeros((3, 2)), np.array([0.5, 1e-6, 0.5]), forecast=band, has_anomalies=True)
-    (row,) = rows.between(0, 10)
-    assert row.band.tolist() == [[1, 2], [3, 4]]
-    wide = Forecast(*np.zeros((3, 1, 1000)))
-    for time in range(2, 100):
-        rows.add(time, np.zeros((1, 1000)), np.array([0.5]), forecast=wide, has_anomalies=False)
-    assert len(list(rows.between(0, 1000))) == 21  # bands take room, too

@@ -1,56 +1,33 @@
 """What Alertmanager and webhooks get, and when they get it again."""
 
 import asyncio
-import json
 from base64 import b64encode
 from datetime import UTC, datetime
 from functools import partial
 
 import aiohttp
 import pytest
+from incident_events import incident_event, read_event
 from post_server import PostServer
 
 from faust_oslrau.app.brokers.ports import free_ports
 from faust_oslrau.app.notify import channels
 from faust_oslrau.app.notify.channels import Alertmanager, Webhook
-from faust_oslrau.app.notify.notices import Notices, event_of
+from faust_oslrau.app.notify.notices import Notices
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
 
 
-def incident(state, *fields, **members):
-    """Return the event of an incident, with the fields that it blames."""
-    event = {
-        "event": "incident", "topic": "pumps", "partition": 0, "offset": 9, "state": state,
-        "incident": "pumps/0/1", "severity": 10, "severity_name": "minor", "length": 4,
-        "contributions": [{"field": field, "value": 1.0} for field in fields],
-        **members,
-    }  # fmt: skip
-    found = event_of(Record("anomalies", 0, 0, None, None, json.dumps(event).encode()))
-    assert found is not None
-    return found
-
-
-async def test_an_alert_ends_with_the_labels_with_which_it_began():
-    server, notices = PostServer(200), Notices(Settings())
-    async with aiohttp.ClientSession() as session:
-        channel = Alertmanager(server.address, session)
-        for event in (incident("opened", "flow", "heat"), incident("closed", "heat", "flow")):
-            news = notices.add(event)
-            assert news is not None
-            await channel.tell(news)
-    (began,), (ended,) = server.bodies
-    assert began["labels"]["field"] == "flow"
-    assert began["labels"] == ended["labels"]
-    assert began["annotations"]["description"] == "In pumps, fields flow, heat."
-    assert began["endsAt"] > ended["endsAt"]
+def opened_notice(**members):
+    """Return the news of an incident that has opened."""
+    news = Notices(Settings()).add(read_event(incident_event("1", "opened", **members)))
+    assert news is not None
+    return news
 
 
 @pytest.mark.parametrize("since", [1_790_000_000_000_000, -1, -(10**15)])
 async def test_an_alert_of_a_record_whose_time_is_wrong_begins_now(since):
     server, before = PostServer(200), datetime.now(UTC)
-    news = Notices(Settings()).add(incident("opened", "flow", start_timestamp=since))
-    assert news is not None
+    news = opened_notice(start_timestamp=since)
     async with aiohttp.ClientSession() as session:
         await Alertmanager(server.address, session).tell(news)
     ((alert,),) = server.bodies
@@ -59,9 +36,7 @@ async def test_an_alert_of_a_record_whose_time_is_wrong_begins_now(since):
 
 @pytest.fixture
 def opened():
-    news = Notices(Settings()).add(incident("opened", "flow"))
-    assert news is not None
-    return news
+    return opened_notice()
 
 
 async def test_a_redirect_is_told_and_tried_again(opened, caplog):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from incident_events import incident_event, read_event
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.notify.channels import body, read_template
@@ -12,27 +13,11 @@ from faust_oslrau.app.settings import NotifySettings, Settings
 from faust_oslrau.learner.scoring.incident import CLOSED, OPENED, UPDATED
 from faust_oslrau.topics import Record
 
-BLAME = {"field": "flow", "nats": 9.0, "usual": 1.0, "value": 1.0, "expected": 13.2,
-         "deviation": 0.28, "extrapolated": False}  # fmt: skip
-
 
 def incident(name, state, severity="minor", *, fields=("flow",), entity=None):
     """Return what the event of an incident tells."""
-    event = {
-        "event": "incident", "topic": "pumps", "partition": 0, "offset": 9, "timestamp": 3,
-        "state": state, "incident": f"pumps/0/{name}",
-        "severity": {"minor": 10, "major": 60}[severity], "severity_name": severity,
-        "evidence": 1.0, "length": 4, "start_timestamp": 1000 * name,
-        "latest_timestamp": 3, "contributions": [BLAME | {"field": field} for field in fields],
-        **({} if entity is None else {"entity": entity}),
-    }  # fmt: skip
-    return read(event)
-
-
-def read(told):
-    found = event_of(Record("anomalies", 0, 0, None, None, json.dumps(told).encode()))
-    assert found is not None
-    return found
+    members = {"start_timestamp": 1000 * name} | ({} if entity is None else {"entity": entity})
+    return read_event(incident_event(name, state, severity, fields=fields, **members))
 
 
 def states(notices, *incidents):
@@ -139,7 +124,7 @@ def event(kind, state=None, **members):
     """Return another event of partition 0."""
     told = {"event": kind, "topic": "pumps", "partition": 0, "offset": 9, "timestamp": 1000}
     told |= members if state is None else {"state": state, **members}
-    return read(told)
+    return read_event(json.dumps(told).encode())
 
 
 SILENT = {"entity": "a", "last_timestamp": 400, "seconds": 240.0, "limit_seconds": 186.2}

@@ -3,15 +3,16 @@
 import json
 import re
 import sys
+from functools import partial
 from xml.etree import ElementTree
 
+import command_line
 import numpy as np
 import orjson
 import pytest
 from as_records import as_records
-from click.testing import CliRunner
+from command_line import run, run_well
 
-from faust_oslrau.app.cli import main
 from faust_oslrau.app.offline.comparison import Comparison
 from faust_oslrau.app.offline.input_files import open_input
 from faust_oslrau.app.offline.scored_log import Scores
@@ -52,14 +53,8 @@ def servers(broker):
     return broker.bootstrap_servers
 
 
-def run(*arguments):
-    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
-
-
 def compared(folder, a, b, *arguments):
-    result = run(folder / a, folder / b, *arguments, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return json.loads(run_well("compare", folder / a, folder / b, *arguments, "--json").stdout)
 
 
 def expected_blocks(folder, partitions=1):
@@ -154,14 +149,17 @@ def test_a_topic_is_compared_like_a_file(folder, broker, client, topic_name):
         assert topic[name] == file[name]
     some = compared(folder, "plain.toml", "logs.toml", *options, "--from", 100, "--to", 600)
     assert some["compared"] == 500 - WARM_UP
-    missing = run(folder / "plain.toml", folder / "logs.toml", "--topic", "none", *options[2:])
+    missing = run(
+        "compare", folder / "plain.toml", folder / "logs.toml", "--topic", "none", *options[2:]
+    )
     assert missing.exit_code == 4
 
 
-def test_the_tables_show_settings_figures_stretches_and_alarms(folder):
-    result = run(folder / "plain.toml", folder / "logs.toml", folder / "log.ndjson")
+def test_tables_and_a_plot_show_settings_figures_stretches_and_alarms(folder, tmp_path):
+    files, plot = ("plain.toml", "logs.toml", "log.ndjson"), tmp_path / "plot.svg"
+    result = run_well("compare", *(folder / name for name in files), "--plot", plot)
+    assert ElementTree.parse(plot).getroot().tag.endswith("svg")
     lines = result.stdout.splitlines()
-    assert result.exit_code == 0
     assert lines[1].startswith("3,000 records, 2,759 compared")
     assert "transforms" in result.stdout and "{'latency': 'log'}" in result.stdout
     assert any(line.startswith("90 to 100 %") for line in lines)
@@ -170,31 +168,19 @@ def test_the_tables_show_settings_figures_stretches_and_alarms(folder):
     assert max(map(len, lines[1:])) <= 100  # the first has the paths
 
 
-def test_a_plot_is_drawn(folder, tmp_path):
-    plot = tmp_path / "plot.svg"
-    result = run(folder / "plain.toml", folder / "logs.toml", folder / "log.ndjson", "--plot", plot)
-    assert result.exit_code == 0, result.output
-    assert ElementTree.parse(plot).getroot().tag.endswith("svg")
-
-
 def test_alarms_of_settings_with_different_fields_are_compared(folder, tmp_path):
     both = folder / "plain.toml", folder / "one.toml"
-    plot = tmp_path / "plot.svg"
-    result = run(*both, folder / "log.ndjson", "--plot", plot)
-    assert result.exit_code == 0, result.output
+    plot = ("--plot", tmp_path / "plot.svg")
+    result = run_well("compare", *both, folder / "log.ndjson", *plot)
     assert "plain.toml has 'latency'; log-likelihoods do not compare" in result.stderr
     assert re.search(r"log-likelihood, mean +- +- +-\n", result.stdout)
     assert re.search(r"\nalarms +[0-9]+ +[0-9]+ +", result.stdout)
-    result = run(*both, folder / "log.ndjson", "--json")
-    found = json.loads(result.stdout)
+    found = compared(folder, *both, folder / "log.ndjson")
     assert found["log_likelihood"] == [None, None] and found["standard_error"] is None
     assert found["compared"] == ROWS - WARM_UP
 
 
-def failure(*arguments):
-    result = run(*arguments)
-    assert result.stderr.count("\n") <= 4, result.stderr  # click's usage takes three lines
-    return result.exit_code, result.stderr
+failure = partial(command_line.failure, "compare")
 
 
 def test_what_cannot_be_compared_is_told_in_one_line(folder, tmp_path, monkeypatch):

@@ -1,17 +1,18 @@
 """`faust-oslrau evaluate`: alarms and labels of a file."""
 
 import json
+from functools import partial
 
+import command_line
 import numpy as np
 import orjson
 import pyarrow
 import pyarrow.parquet
 import pytest
 from as_records import as_records
-from click.testing import CliRunner
+from command_line import run, run_well
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from faust_oslrau.app.cli import main
 from faust_oslrau.app.offline.evaluation import evaluate_log
 from faust_oslrau.app.offline.labelled_file import LabelledFile
 from faust_oslrau.app.offline.scored_log import ScoredLog
@@ -50,14 +51,8 @@ def file(columns, tmp_path_factory):
     return path
 
 
-def run(*arguments):
-    return CliRunner().invoke(main, ["evaluate", *map(str, arguments)])
-
-
 def evaluated(*arguments):
-    result = run(*arguments, "--labels", "fault", "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return json.loads(run_well("evaluate", *arguments, "--labels", "fault", "--json").stdout)
 
 
 def block_of(columns):
@@ -68,12 +63,12 @@ def block_of(columns):
 
 
 def test_a_field_that_no_record_has_is_named(file):
-    result = run(file, "--labels", "fault", "--features", "a,bb,b", "--json")
+    result = run("evaluate", file, "--labels", "fault", "--features", "a,bb,b", "--json")
     assert result.stderr.splitlines()[-1] == "settings: no scored record has a value of 'bb'"
     (found,) = json.loads(result.stdout)
     assert found["empty_fields"] == ["bb"]
-    assert "no scored record" not in run(file, "--labels", "fault").stderr
-    result = run(file, "--labels", "fault", "--features", "aa,bb")
+    assert "no scored record" not in run("evaluate", file, "--labels", "fault").stderr
+    result = run("evaluate", file, "--labels", "fault", "--features", "aa,bb")
     assert result.exit_code != 0
     assert "settings: no scored record has a value of 'aa, bb'" in result.stderr
 
@@ -130,7 +125,7 @@ def test_a_fault_that_is_not_found_has_no_delay(file, tmp_path):
     assert found["precision"] is found["median_delay"] is None
 
 
-def test_several_settings_are_evaluated_side_by_side(file, tmp_path):
+def test_several_settings_are_evaluated_side_by_side_with_a_plot(file, tmp_path):
     for name, rate in (("low", 0.001), ("high", 0.02)):
         (tmp_path / f"{name}.toml").write_text(f"alarm_rate = {rate}\n")
     settings = [
@@ -139,8 +134,9 @@ def test_several_settings_are_evaluated_side_by_side(file, tmp_path):
     low, high = evaluated(file, *settings)
     assert [low["alarm_rate"], high["alarm_rate"]] == [0.001, 0.02]
     assert low["recall"] < high["recall"] and low["false_alarms"] < high["false_alarms"]
-    result = run(file, "--labels", "fault", *settings)
-    assert result.exit_code == 0, result.output
+    plot = tmp_path / "plot.png"
+    result = run_well("evaluate", file, "--labels", "fault", *settings, "--plot", plot)
+    assert plot.read_bytes().startswith(b"\x89PNG")
     head = result.stdout.splitlines()[0].split()
     assert head == [str(tmp_path / "low.toml"), str(tmp_path / "high.toml")]
     assert "0/2500" in result.stdout
@@ -150,7 +146,7 @@ def test_of_many_faults_the_longest_are_listed_in_their_order(columns, tmp_path)
     path = tmp_path / "log.csv"
     label = [int(i % 50 < 1 + (i > 2000)) for i in range(ROWS)]
     write_csv(path, {**columns, "fault": label})
-    lines = run(path, "--labels", "fault").stdout.splitlines()
+    lines = run("evaluate", path, "--labels", "fault").stdout.splitlines()
     listed = [line.split()[:2] for line in lines if line.startswith("0/")]
     assert listed == [[f"0/{offset}", "2"] for offset in range(2000, ROWS, 50)]
     assert lines[-1] == "35 more faults, none of them longer: see --json"
@@ -165,40 +161,26 @@ def test_keys_and_partitions_distribute_rows_and_labels(columns, tmp_path):
     assert found["area_under_roc"] > 0.75
 
 
-@pytest.mark.parametrize("spelling", [("false", "TRUE"), ("0.0", "1.0")])
-def test_labels_may_be_numbers_or_words(columns, file, tmp_path, spelling):
-    path = tmp_path / "log.csv"
-    write_csv(path, {**columns, "fault": [spelling[label] for label in columns["fault"]]})
-    assert without_time(evaluated(path)) == without_time(evaluated(file))
-
-
-def test_every_kind_of_file_gives_the_same(columns, file, tmp_path):
+def test_every_kind_of_file_and_of_label_gives_the_same(columns, file, tmp_path):
     table = {**columns, "fault": [label == 1 for label in columns["fault"]]}
     pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "log.parquet")
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     (tmp_path / "log.ndjson").write_bytes(b"\n".join(map(orjson.dumps, rows)))
-    expected = without_time(evaluated(file))
-    assert without_time(evaluated(tmp_path / "log.parquet")) == expected
-    assert without_time(evaluated(tmp_path / "log.ndjson")) == expected
     matrix, fault = np.column_stack([columns["a"], columns["b"]]), np.array(columns["fault"])
     np.savez(tmp_path / "log.npz", x=matrix, fault=fault)
-    assert without_time(evaluated(tmp_path / "log.npz")) == expected
+    for name, labels in (("words.csv", ("false", "TRUE")), ("numbers.csv", ("0.0", "1.0"))):
+        spelt = [labels[label] for label in columns["fault"]]
+        write_csv(tmp_path / name, {**columns, "fault": spelt})
+    expected = without_time(evaluated(file))
+    for name in ("log.parquet", "log.ndjson", "log.npz", "words.csv", "numbers.csv"):
+        assert without_time(evaluated(tmp_path / name)) == expected, name
 
 
 def without_time(found):
     return [{name: each[name] for name in each if name != "microseconds"} for each in found]
 
 
-def test_a_plot_is_drawn(file, tmp_path):
-    result = run(file, "--labels", "fault", "--plot", tmp_path / "plot.png")
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-
-
-def failure(*arguments):
-    result = run(*arguments)
-    assert result.stderr.count("\n") <= 4, result.stderr  # click's usage takes three lines
-    return result.exit_code, result.stderr
+failure = partial(command_line.failure, "evaluate")
 
 
 def test_wrong_files_labels_and_settings_are_told_in_one_line(columns, file, tmp_path):

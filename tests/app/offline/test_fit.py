@@ -7,9 +7,8 @@ import numpy as np
 import orjson
 import pytest
 from as_records import as_records
-from click.testing import CliRunner
+from command_line import run
 
-from faust_oslrau.app.cli import main
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import PartitionPipeline, Snapshot, model_file, new_pipeline
 from faust_oslrau.app.settings import Settings
@@ -21,10 +20,6 @@ def lines(seed, n=ROWS):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n, 2)) @ np.array([[1, 0.9], [0, 0.5]])
     return [orjson.dumps({"a": a, "b": b}) for a, b in rows.tolist()]
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [*map(str, arguments)])
 
 
 @pytest.fixture(scope="module")

@@ -56,15 +56,6 @@ def test_level_and_spread_are_those_of_the_entitys_records(found):
     orjson.dumps(data)
 
 
-def test_the_text_has_a_line_for_each_field(found):
-    first, names, heat, noise = entity_text(
-        inspection.describe_entity(found[0], "press")
-    ).splitlines()
-    assert first.startswith("features/2  offset 5,200  p-value ")
-    assert names.split()[:3] == ["field", "values", "level"]
-    assert heat.split()[0] == "heat" and noise.split()[0] == "noise"
-
-
 def test_a_young_entity_cannot_be_compared_yet():
     pipeline = PartitionPipeline("features", 2, Settings(features=("a", "b"), entity="key"))
     pipeline.process(as_records([{"a": at, "b": 2} for at in range(20)], 2, key=b"m"))

@@ -5,10 +5,8 @@ import os
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
+from command_line import run, run_well
 from worker_settings import snapshots_in
-
-from faust_oslrau.app.cli import main
 
 pytestmark = pytest.mark.real_kafka
 
@@ -28,14 +26,12 @@ def inspect(settings, tmp_path):
     }
     environment["OSLRAU_SOURCE_TOPICS"] = settings.source_topics[0]
 
-    def run(*arguments, **changes):
+    def inspected(*arguments, **changes):
         changed = {f"OSLRAU_{name.upper()}": str(value) for name, value in changes.items()}
-        result = CliRunner().invoke(
-            main, ["inspect", *map(str, arguments)], env=os.environ | environment | changed
-        )
+        result = run("inspect", *arguments, env=os.environ | environment | changed)
         return result.exit_code, result.output
 
-    return run
+    return inspected
 
 
 def _fill(client, topic, number):
@@ -154,9 +150,7 @@ def test_a_forgotten_model_is_learned_again_under_new_settings(
 ):
     rows, model = tmp_path / "rows.ndjson", tmp_path / "model"
     rows.write_bytes(b"\n".join(b'{"a": %d, "b": %d}' % (i % 97, i % 89) for i in range(100)))
-    batch_size = {"OSLRAU_BATCH_SIZE": "64"}
-    made = CliRunner().invoke(main, ["fit", str(rows), "--out", str(model)], env=batch_size)
-    assert made.exit_code == 0
+    run_well("fit", rows, "--out", model, env={"OSLRAU_BATCH_SIZE": "64"})
     new = {"batch_size": 64, "initial_model": model}
     assert inspect("--forget", "--yes", **new)[0] == 0
     worker = start_worker(**new).wait_records(600)

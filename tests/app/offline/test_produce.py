@@ -1,18 +1,15 @@
-import itertools
 import json
 import os
 import time
+from functools import partial
 
-import numpy as np
+import command_line
 import pytest
-from click.testing import CliRunner
 from kafka_client import KafkaClient
 
 from faust_oslrau.app.brokers import KafkaBroker
 from faust_oslrau.app.brokers.ports import free_ports
-from faust_oslrau.app.cli import main
 from faust_oslrau.app.offline import encoding
-from faust_oslrau.app.offline.partitioner import partition_of
 from faust_oslrau.app.registry import Registry
 from faust_oslrau.topics.formats import Schema
 
@@ -45,8 +42,7 @@ def avro(monkeypatch):
     monkeypatch.setenv("OSLRAU_REGISTRY_URL", "http://127.0.0.1:1")
 
 
-def run(*arguments):
-    return CliRunner().invoke(main, ["produce", *map(str, arguments)])
+run = partial(command_line.run, "produce")
 
 
 def write_ndjson(tmp_path, lines):
@@ -73,22 +69,6 @@ def test_row_i_goes_to_partition_i_modulo_the_number_of_partitions(broker, clien
         assert record.key is None
 
 
-def test_rows_with_a_key_go_where_their_key_belongs(broker, client, topic, tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("id,x\n" + "".join(f"pump-{i % 7},{i}\n" for i in range(50)) + ",50\n")
-    result = run(path, "--topic", topic, "--key", "id", "--broker", broker.bootstrap_servers)
-    assert result.exit_code == 0, result.output
-    records = client.read(topic)
-    assert len(records) == 51
-    for record in records:
-        row = json.loads(record.value)["x"]
-        assert record.partition == partition_of(record.key, row, 3)
-    ordered = sorted(records, key=lambda record: (record.partition, record.offset))
-    for _, of_partition in itertools.groupby(ordered, key=lambda record: record.partition):
-        rows = [json.loads(record.value)["x"] for record in of_partition]
-        assert rows == sorted(rows)
-
-
 def test_messages_have_the_time_that_a_setting_finds_in_their_rows(broker, client, topic, tmp_path):
     path = write_ndjson(tmp_path, [b'{"at": %d}' % at for at in (1_790_000_000, 1_790_000_007)])
     (tmp_path / "settings.toml").write_text('time = "at"')
@@ -99,16 +79,20 @@ def test_messages_have_the_time_that_a_setting_finds_in_their_rows(broker, clien
 
 
 @pytest.mark.real_kafka
-def test_a_new_topic_keeps_old_rows_and_one_that_deletes_them_is_told(kafka_installed, tmp_path):
+def test_a_new_topic_keeps_old_rows_and_one_that_deletes_them_or_is_there_is_told(
+    kafka_installed, tmp_path
+):
     path = write_ndjson(tmp_path, [b'{"at": %d}' % at for at in (1_600_000_000, int(time.time()))])
     (tmp_path / "settings.toml").write_text('time = "at"')
     create = ("--create-topic", "--partitions", 1)
     with KafkaBroker() as broker:  # with the retention that Kafka has by default
         to = ("--broker", broker.bootstrap_servers, "--settings", tmp_path / "settings.toml")
         new = run(path, *to, "--topic", "new", *create, "--json")
+        again = run(path, *to, "--topic", "new", *create)
         KafkaClient(broker.bootstrap_servers).create("old")
         old = run(path, *to, "--topic", "old")
     assert new.exit_code == old.exit_code == 0, (new.output, old.output)
+    assert again.exit_code == 4 and "already exists" in again.stderr
     assert new.stderr == "" and json.loads(new.stdout)["retention"] is None
     assert old.stderr == (
         "warning: 1 of them are older than the topic's retention.ms=604800000: "
@@ -180,20 +164,6 @@ def test_no_topic_is_created_if_the_first_row_cannot_be_sent(broker, topic_name,
     assert result.exit_code == 1
     assert f"{path} line 1: expected a row of the schema, field n: " in result.stderr
     assert "; no row is sent" in result.stderr
-
-
-@pytest.mark.real_kafka
-def test_a_topic_is_created_on_request(kafka, topic_name, tmp_path):
-    np.savez(tmp_path / "rows.npz", x=np.arange(10.0).reshape(5, 2))
-    create = ("--create-topic", "--partitions", 2)
-    arguments = (tmp_path / "rows.npz", "--topic", topic_name, "--broker", kafka.bootstrap_servers)
-    result = run(*arguments, *create)
-    assert result.exit_code == 0, result.output
-    records = KafkaClient(kafka.bootstrap_servers).read(topic_name)
-    rows = {2 * r.offset + r.partition: json.loads(r.value) for r in records}
-    assert rows == {i: {"x0": 2.0 * i, "x1": 2.0 * i + 1} for i in range(5)}
-    again = run(*arguments, *create)
-    assert again.exit_code == 4 and "already exists" in again.stderr
 
 
 @pytest.mark.real_kafka

@@ -44,12 +44,6 @@ def test_a_terminal_shows_a_bar():
     assert "23,456 records" in shown and "100%" in shown
 
 
-def test_without_a_terminal_short_work_prints_nothing(capsys):
-    with progress("scored") as report:
-        report(10, 1.0)
-    assert capsys.readouterr().err == ""
-
-
 def test_without_a_terminal_long_work_prints_plain_lines(capsys, monkeypatch):
     monkeypatch.setattr(module, "_SECONDS_BETWEEN_LINES", 0.0)
     with progress("scored") as report:

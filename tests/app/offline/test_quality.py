@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from faust_oslrau.app.offline.quality import Fault, alarm_curve, find_faults, mean_of_best
+from faust_oslrau.app.offline.quality import alarm_curve, find_faults, mean_of_best
 from faust_oslrau.learner import InvalidInputError
 
 SCORES = st.floats(allow_nan=False) | st.integers(-2, 2).map(float)  # often equal
@@ -26,16 +26,6 @@ def test_areas_and_precisions_are_those_of_scikit_learn(records):
         assert curve.average_precision == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_curve_counts_at_each_distinct_score():
-    curve = alarm_curve([1, 0, 1, 0, 0], [5.0, 5.0, 3.0, 2.0, 2.0])
-    assert curve.found.tolist() == [0, 1, 2, 2]
-    assert curve.false_alarms.tolist() == [0, 1, 1, 3]
-    assert curve.recall.tolist() == [0, 0.5, 1, 1]
-    assert curve.precision.tolist() == [1, 0.5, 2 / 3, 0.4]
-    assert curve.area_under_roc == pytest.approx((0.5 + 1 + 1 + 0 + 1 + 1) / 6)  # of the six pairs
-    assert curve.average_precision == pytest.approx((1 / 2 + 2 / 3) / 2)
-
-
 @pytest.mark.parametrize("label", [[], [0, 0], [1, 1]])
 def test_without_both_kinds_of_records_there_is_no_area(label):
     curve = alarm_curve(label, np.arange(len(label)))
@@ -50,13 +40,6 @@ def test_scores_that_are_no_numbers_and_other_shapes_are_refused():
         alarm_curve([0], [0.0, 1.0])
     with pytest.raises(InvalidInputError, match=r"got \(1,\) and \(2,\)"):
         find_faults([0], [0, 1])
-
-
-def test_faults_are_runs_of_labels_with_the_delay_of_their_first_alarm():
-    label = [1, 1, 0, 0, 1, 0, 1, 1, 1]
-    alarm = [0, 1, 0, 1, 0, 1, 1, 0, 1]
-    assert find_faults(label, alarm) == [Fault(0, 2, 1), Fault(4, 1, None), Fault(6, 3, 0)]
-    assert find_faults([], []) == [] == find_faults([0, 0], [1, 1])
 
 
 def test_the_lowest_hundredth_is_left_out_of_the_mean_of_the_best():

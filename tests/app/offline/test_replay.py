@@ -2,25 +2,23 @@ import asyncio
 import json
 import os
 from collections import defaultdict
+from functools import partial
 
+import command_line
 import numpy as np
 import orjson
 import pyarrow.parquet
 import pytest
-from click.testing import CliRunner
 from kafka_client import KafkaClient
 
 from faust_oslrau.app.brokers import EmbeddedBroker
 from faust_oslrau.app.brokers.ports import free_ports
-from faust_oslrau.app.cli import main
 from faust_oslrau.app.errors import BrokerError
-from faust_oslrau.app.offline import encoding, logs
+from faust_oslrau.app.offline import logs
 from faust_oslrau.app.offline.input_files import open_input
 from faust_oslrau.app.pipeline import PartitionPipeline
-from faust_oslrau.app.registry import Registry
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
-from faust_oslrau.topics.formats import Schema
 
 ROWS = 1500
 BEGAN = 1_700_000_000_000
@@ -38,8 +36,7 @@ def file(tmp_path_factory):
     return path
 
 
-def run(*arguments):
-    return CliRunner().invoke(main, ["replay", *map(str, arguments)])
+run = partial(command_line.run, "replay")
 
 
 def lines_of(path):
@@ -143,12 +140,14 @@ def test_wrong_use_has_its_own_exit_codes_and_one_line(file, tmp_path):
     assert run("--out", out, "--broker", f"127.0.0.1:{free_ports(1)[0]}").exit_code == 3
     told = _told(run(file, "--out", out, "--partitions", 999_999_999))
     assert "999999999 is not in the range 1<=x<=100000" in told
-    merging = CliRunner().invoke(main, ["merge", "/dev/zero", "--out", str(out)])
-    assert _told(merging) == "Error: file /dev/zero: not a regular file"
+    assert (
+        _told(command_line.run("merge", "/dev/zero", "--out", out))
+        == "Error: file /dev/zero: not a regular file"
+    )
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for endless in ("/dev/zero", str(pipe)):
-        told = _told(CliRunner().invoke(main, ["tail", endless]))
+        told = _told(command_line.run("tail", endless))
         assert told == f"Error: {endless}: expected a regular file, there is none"
     chosen = tmp_path / "settings.toml"
     chosen.write_text('initial_model = "/dev/zero"')
@@ -274,23 +273,8 @@ def test_a_replay_without_any_scored_record_fails_and_says_why(options, tmp_path
 
 
 def test_a_replay_of_no_records_succeeds(tmp_path):
-    path = tmp_path / "rows.ndjson"
-    path.touch()
-    assert run(path, "--out", tmp_path / "scores").exit_code == 0
-
-
-def test_the_choice_of_fields_is_told_once_as_a_worker_logs_it(tmp_path):
-    path, out = tmp_path / "rows.ndjson", tmp_path / "out"
-    row = {"a": 1, "b\x1b": {"c": 2.5}, "n": 1, "tags": [1], "to": None}
-    path.write_bytes(b"\n".join(orjson.dumps(row | {"a": n % 7, "n": n}) for n in range(600)))
-    result = run(path, "--out", out, "--partitions", 2)
-    assert result.exit_code == 0, result.output
-    told = [line for line in result.stderr.splitlines() if line.startswith("features/")]
-    assert told == [
-        "features/0: the first records choose 2 fields: a, b\\x1b.c; "
-        "they leave out n (only grows), tags (hardly any number or text), to (hardly any value)"
-    ]
-    assert "features/" not in run(path, "--out", out, "--features", "a").stderr
+    (tmp_path / "rows.ndjson").touch()
+    assert run(tmp_path / "rows.ndjson", "--out", tmp_path / "scores").exit_code == 0
 
 
 def test_records_that_are_too_few_to_choose_fields_are_told(tmp_path):
@@ -303,31 +287,6 @@ def test_records_that_are_too_few_to_choose_fields_are_told(tmp_path):
         "log-likelihoods and p-values are null\n"
     )
     assert run(path, "--out", tmp_path / "out", "--features", "a").stderr == ""
-
-
-def test_rows_of_a_file_are_read_as_a_worker_reads_what_produce_sends(tmp_path, monkeypatch):
-    class Known(Registry):
-        async def latest(self, subject):
-            assert subject == "features-value"
-            fields = [{"name": "a", "type": "float"}]
-            return 7, Schema("AVRO", json.dumps({"type": "record", "name": "R", "fields": fields}))
-
-    sent, read = tmp_path / "sent.ndjson", tmp_path / "read.ndjson"
-    values = np.random.default_rng(3).normal(size=500)
-    sent.write_bytes(b"\n".join(orjson.dumps({"a": x, "b": x}) for x in values.tolist()))
-    rounded = values.astype(np.float32).tolist()
-    read.write_bytes(b"\n".join(orjson.dumps({"a": x}) for x in rounded))
-    assert run(read, "--out", tmp_path / "expected").exit_code == 0
-    monkeypatch.setattr(encoding, "Registry", Known)
-    monkeypatch.setenv("OSLRAU_FORMAT", "avro")
-    monkeypatch.setenv("OSLRAU_REGISTRY_URL", "http://127.0.0.1:1")
-    result = run(sent, "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.output
-    assert "not in the schema, left out: b\n" in result.stderr
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
-    sent.write_bytes(b'{"a": 1}\n{"a": "x"}\n')
-    told = _told(run(sent, "--out", tmp_path / "out"))
-    assert told.startswith(f"Error: {sent} line 2: expected a row of the schema, field a: ")
 
 
 def test_a_broker_that_goes_away_ends_the_reading_of_a_topic(monkeypatch, topic_name):

@@ -1,26 +1,23 @@
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
+import command_line
 import numpy as np
 import orjson
 import pytest
-from click.testing import CliRunner
+from command_line import run_well
 
 from faust_oslrau.app.brokers.ports import free_ports
-from faust_oslrau.app.cli import main
 
 ROWS = 1500
 NOON = 1767268800000  # 2026-01-01 12:00 UTC
 
 
-def run(*arguments, command="tail", **options):
-    return CliRunner().invoke(main, [command, *map(str, arguments)], **options)
+run = partial(command_line.run, "tail")
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +30,9 @@ def replayed(tmp_path_factory):
     lines[700] = b"\xff"
     (folder / "rows.ndjson").write_bytes(b"\n".join(lines))
     arguments = (folder / "rows.ndjson", "--anomalies", folder / "alerts.ndjson")
-    run(*arguments, "--out", folder / "scores.parquet", command="replay")
+    run_well("replay", *arguments, "--out", folder / "scores.parquet")
     letters = ("--dead-letters", folder / "letters.ndjson")
-    result = run(*arguments, *letters, "--out", folder / "scores.ndjson", command="replay")
-    assert result.exit_code == 0, result.output
+    run_well("replay", *arguments, *letters, "--out", folder / "scores.ndjson")
     return folder
 
 
@@ -53,8 +49,7 @@ def alert(offset, timestamp, entity="press-7", severity_name="minor", field="a")
 
 
 def test_a_file_of_alerts_has_a_line_for_each_message(replayed):
-    result = run(replayed / "alerts.ndjson")
-    assert result.exit_code == 0, result.output
+    result = run_well("tail", replayed / "alerts.ndjson")
     alerts = (replayed / "alerts.ndjson").read_bytes().splitlines()
     lines = result.stdout.splitlines()
     assert len(lines) == len(alerts) > 10
@@ -145,26 +140,8 @@ def test_wrong_use_has_its_own_exit_codes(replayed, tmp_path):
 
 
 @pytest.fixture
-def start():
-    """A function that starts the command in a process of its own."""
-    started = []
-
-    def run(*arguments, **variables):
-        command = [sys.executable, "-c", "from faust_oslrau.app.cli import main; main()", "tail"]
-        started.append(
-            subprocess.Popen(
-                [*command, *map(str, arguments)],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=os.environ | variables,
-            )
-        )
-        return started[-1]
-
-    yield run
-    for process in started:
-        process.kill()
-        process.communicate()
+def start(start_command):
+    return partial(start_command, "tail")
 
 
 def test_a_closed_pipe_ends_it_without_a_word(replayed, start):

@@ -100,18 +100,6 @@ async def test_after_the_clock_is_set_back_work_is_shown_at_once(seconds, worker
     assert len(_parsed((await look())["incidents"])) == 1
 
 
-async def test_chosen_partitions_are_shown_together_and_no_others(worker, look, clock):
-    await worker.assign(FIRST, SECOND)
-    worker.broker.logs[SECOND][:10] = [b"broken"] * 10
-    await worker.read(FIRST, 100)
-    await worker.read(SECOND, 30)
-    clock.now += 1
-    assert (await look())["seconds"]["scored"] == [120]
-    assert (await look(FIRST))["seconds"]["scored"] == [100]
-    assert (await look(SECOND))["seconds"]["rejected"] == [10]
-    assert [part["partition"] for part in (await look(SECOND))["partitions"]] == [0, 1]
-
-
 async def test_scores_are_summed_up_by_their_quantiles_and_the_lowest(worker, look, clock):
     await worker.first_read(200)
     clock.now += 2
@@ -220,20 +208,6 @@ async def test_an_incident_is_told_again_when_there_is_news_of_it(worker, look, 
     assert [each["offset"] for each in news] == [7, 9]
 
 
-async def test_an_incident_whose_model_is_gone_closes_with_the_next_scores(worker, look, clock):
-    worker.broker.logs[FIRST] = [*values(1000), *[b'{"a": 90, "b": 90}'] * 5, *values(150, seed=2)]
-    (partition,) = await worker.assign(FIRST)
-    partition.metrics.history.add_past_incidents([_incident(3)])
-    partition.emit_from = 900
-    states = []
-    for most in (900, 105, 150):  # before that outputs exist, and an incident may yet open
-        await worker.read(FIRST, most)
-        clock.now += 1
-        told = _parsed((await look())["incidents"])
-        states.append([each["state"] for each in sorted(told, key=lambda each: each["offset"])])
-    assert states == [["opened"], ["closed", "opened"], ["closed", "opened"]]
-
-
 async def test_no_more_incidents_are_told_than_fit(worker, look, clock):
     await worker.assign(FIRST, SECOND)
     for partition in worker.held.values():
@@ -244,17 +218,6 @@ async def test_no_more_incidents_are_told_than_fit(worker, look, clock):
     told = (await look())["incidents"]
     assert 10 < len(told) < 30
     assert len(orjson.dumps(told)) < 300_000
-
-
-async def test_a_young_partition_tells_what_it_needs_and_when_the_last_came(worker, look, clock):
-    await worker.assign(FIRST)
-    (part,) = (await look())["partitions"]
-    assert (part["warm_up_left"], part["last_active"]) == (240, None)
-    await worker.read(FIRST, 100)
-    (part,) = (await look())["partitions"]
-    assert (part["warm_up_left"], part["last_active"]) == (140, int(clock.now))
-    await worker.read(FIRST, 200)
-    assert (await look())["partitions"][0]["warm_up_left"] == 0
 
 
 SAW, PRESS = SilentEntity("saw", 2000, 3.5), SilentEntity("press", 1000, 3.5)

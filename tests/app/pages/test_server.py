@@ -65,14 +65,6 @@ async def test_a_name_stands_for_all_its_addresses(free_port):
         assert await _hello("localhost", port) == "hello"
 
 
-async def test_a_port_is_free_again_at_the_end(free_port):
-    port = free_port()
-    async with _serving("127.0.0.1", port):
-        pass
-    async with _serving("127.0.0.1", port):
-        assert await _hello("127.0.0.1", port) == "hello"
-
-
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1"])
 async def test_a_host_that_is_not_this_one_is_refused(host, free_port):
     with pytest.raises(SettingsError, match=f"setting web_host: .* address to listen on, {host}"):

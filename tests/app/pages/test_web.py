@@ -87,13 +87,24 @@ async def test_models_are_summed_up_or_drawn(browse, worker):
             assert (await response.text()).startswith("digraph")
 
 
-async def test_a_structure_that_there_is_not_is_refused(browse):
-    places = ("partition=1", "partition=7", "partition=x", "partition=00", "topic=a", "topic=&x=1")
+_NO_PARTITION = "no such partition here, or nothing learned yet"
+_PLACES = ("partition=1", "partition=7", "partition=x", "partition=00", "topic=a", "topic=&x=1")
+_NO_FILES = ("nothing.js", "..%2fweb.py", "static", "%00", "index.html%20")
+_NO_ENTITY = "no such entity in this partition"
+
+
+async def test_what_there_is_not_is_refused_with_the_reason(browse):
+    asked = {
+        **{f"/model?{place}": _NO_PARTITION for place in _PLACES},
+        "/entity?partition=7&entity=nobody": _NO_PARTITION,
+        "/entity?partition=0&entity=nobody": _NO_ENTITY,
+        "/field?partition=0&entity=nobody": _NO_ENTITY,
+        **{f"/page/{name}": "no such page" for name in _NO_FILES},
+    }
     async with browse() as client:
-        for place in places:
-            status, answer = await _json(client.get(f"/model?{place}"))
-            assert (status, answer["status"]) == (404, "refused"), place
-            assert answer["reason"] == "no such partition here, or nothing learned yet"
+        for page, reason in asked.items():
+            refusal = {"status": "refused", "reason": reason}
+            assert await _json(client.get(page)) == (404, refusal), page
 
 
 async def test_numbers_that_are_not_known_are_null(browse, monkeypatch):
@@ -114,16 +125,6 @@ async def test_the_live_state_of_no_partition_is_empty_not_an_error(browse, join
         assert (status, state["partitions"]) == (200, [])
 
 
-async def test_an_entity_that_is_not_known_is_refused(browse):
-    async with browse() as client:
-        for query, reason in (
-            ("partition=0&entity=nobody", "no such entity in this partition"),
-            ("partition=7&entity=nobody", "no such partition here, or nothing learned yet"),
-        ):
-            status, answer = await _json(client.get(f"/entity?{query}"))
-            assert (status, answer["reason"]) == (404, reason)
-
-
 async def test_entities_are_found_by_a_part_of_their_name(browse, joined):
     async with browse() as client:
         status, answer = await _json(client.get("/entities?name=nobody"))
@@ -133,8 +134,6 @@ async def test_entities_are_found_by_a_part_of_their_name(browse, joined):
         _, answer = await _json(client.get("/entities?name=saw&partition=0"))
         found = [(each["partition"], each["entity"]) for each in answer["entities"]]
         assert found == [(0, "saw"), (0, "chainsaw")]
-        status, answer = await _json(client.get("/field?partition=0&entity=nobody"))
-        assert (status, answer["reason"]) == (404, "no such entity in this partition")
 
 
 async def _found(part, most):
@@ -160,13 +159,6 @@ async def test_the_page_is_there_with_a_strict_policy(browse):
         async with client.get("/page/main.js") as response:
             assert response.headers["Content-Type"] == "text/javascript; charset=utf-8"
             assert response.headers["X-Content-Type-Options"] == "nosniff"
-
-
-async def test_files_that_are_not_the_pages_are_refused(browse):
-    async with browse() as client:
-        for name in ("nothing.js", "..%2fweb.py", "static", "%00", "index.html%20"):
-            status, answer = await _json(client.get(f"/page/{name}"))
-            assert (status, answer["reason"]) == (404, "no such page"), name
 
 
 async def test_pages_only_answer_questions(browse):

@@ -113,18 +113,6 @@ async def test_a_partition_whose_outputs_wait_does_not_hold_up_the_others(worker
     await until(lambda: len(broker.scores[FIRST]) == 300)
 
 
-async def test_work_that_piles_up_makes_the_reader_wait(worker):
-    await worker.assign(FIRST)
-    worker.delivery.acknowledging.clear()
-    for _ in range(32):
-        await worker.assignment.handle(worker.consumer.fetch(FIRST, 5))
-    last = asyncio.create_task(worker.assignment.handle(worker.consumer.fetch(FIRST, 5)))
-    await turns()
-    assert not last.done()
-    worker.delivery.acknowledging.set()
-    await last
-
-
 async def test_batches_that_wait_are_joined_up_to_the_size_of_a_poll(tmp_path, broker):
     async with MemoryWorker(tmp_path, broker, batch_records=40) as worker:
         await worker.assign(FIRST)

@@ -62,15 +62,7 @@ class _Past:
 
 
 class _Working(MemoryWorker):
-    """A worker that holds both partitions and does its chores.
-
-    Attributes
-    ----------
-    contact
-        Is told when the broker answers.
-    ended
-        What ended the chores, of which none should.
-    """
+    """A worker that does its chores, and is in contact with the broker."""
 
     def __init__(self, folder, broker, **changes):
         super().__init__(folder, broker, **{"commit_seconds": 0.005, **changes})

@@ -33,45 +33,6 @@ def gate():
     found.open.set()
 
 
-async def test_work_is_done_in_its_turn(compute, gate):
-    done = []
-    asked = [
-        asyncio.create_task(compute.run(gate)),
-        asyncio.create_task(compute.now(done.append, "short")),
-        asyncio.create_task(compute.run(done.append, "long")),
-        asyncio.create_task(compute.now(done.append, "short again")),
-    ]
-    await asyncio.to_thread(gate.began.wait, 60)
-    await asyncio.sleep(0)
-    assert done == []
-
-    gate.open.set()
-    await asyncio.gather(*asked)
-
-    assert done == ["short", "long", "short again"]
-
-
-@pytest.mark.parametrize(("seconds", "in_a_row"), [(0.0, 3), (0.01, 1)])
-async def test_short_work_is_done_in_a_row_for_some_milliseconds(
-    compute, seconds, in_a_row, monkeypatch
-):
-    turns, done, now = [0], [], [0.0]
-    monkeypatch.setattr("faust_oslrau.app.partitions.compute.perf_counter", lambda: now[0])
-
-    async def turn():
-        while len(done) < 3:
-            turns[0] += 1
-            await asyncio.sleep(0)
-
-    def work():
-        now[0] += seconds
-        done.append(turns[0])
-
-    await asyncio.gather(turn(), *(compute.now(work) for _ in range(3)))
-
-    assert max(map(done.count, done)) == in_a_row
-
-
 async def test_errors_of_work_are_for_whoever_asked_for_it(compute):
     asked = [compute.now(int, text) for text in ("1", "x", "3")]
 

@@ -21,13 +21,32 @@ from faust_oslrau.app.partitions.resume import (
 )
 from faust_oslrau.app.settings import Settings
 
-_GOING_ON = Settings(lost_history="continue")
+_GOING_ON = {"lost_history": "continue"}
 _MAY = {"start": "2026-05-01T00:00:00Z"}
+_LATEST = {"start": "latest"}
+_lost = LostHistoryError
 
 
 def _log(**offsets):
     defaults = {"first": 0, "end": 1000, "configured": 0}
     return PartitionLog(TP("features", 0), **{**defaults, **offsets})
+
+
+def _foreign(offset):
+    """The refusal of an offset that another program committed."""
+    parts = (f"offset {offset} of features/0", "group meters", "inspect --reset")
+    return ForeignOffsetError(".*".join(parts))
+
+
+def check(expected, decide, *arguments, settings):
+    """Decide: where a partition goes on, or an error in one line, which has these words."""
+    arguments = (*arguments, Settings(app_id="meters", **settings))
+    if not isinstance(expected, Exception):
+        assert decide(*arguments) == expected
+        return
+    with pytest.raises(type(expected), match=str(expected)) as caught:
+        decide(*arguments)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -37,117 +56,60 @@ def _log(**offsets):
         (_log(first=10, configured=700), {}, Resume(700, 700)),
         (_log(configured=900, committed=500, recorded=100), {}, Resume(100, 500, committed=500)),
         # The offset of another program before the start changes nothing.
-        *(
-            (_log(configured=at, committed=0), _MAY if at else {}, Resume(at, at))
-            for at in (0, 700)
-        ),
+        (_log(committed=0), {}, Resume(0, 0)),
         *((_log(configured=700, committed=at), _MAY, Resume(700, 700)) for at in (0, 500, 700)),
-    ],
-)
-def test_a_partition_without_a_state_begins(log, settings, expected):
-    assert resume_without_state(log, Settings(**settings)) == expected
-
-
-@pytest.mark.parametrize(
-    ("log", "settings"),
-    [
-        (_log(committed=500), {}),
-        (_log(first=200, configured=200, committed=500), {}),
-        (_log(first=200, configured=200, committed=150), {}),
-        (_log(configured=400, committed=500), _MAY),
-        (_log(configured=1000, committed=500), {"start": "latest"}),
-    ],
-)
-def test_an_offset_of_another_program_that_would_suppress_scores_is_refused(log, settings):
-    with pytest.raises(ForeignOffsetError) as caught:
-        resume_without_state(log, Settings(app_id="meters", **settings))
-    message = str(caught.value)
-    assert "\n" not in message
-    for part in (f"offset {log.committed} of features/0", "group meters", "inspect --reset"):
-        assert part in message
-
-
-@pytest.mark.parametrize(
-    ("log", "words"),
-    [
-        (_log(first=200, committed=500, recorded=100), "log now begins at 200"),
-        (_log(committed=2000, recorded=0), "the log ends at 1000"),
-    ],
-)
-def test_lost_history_is_refused_unless_the_settings_allow_it(log, words):
-    with pytest.raises(LostHistoryError, match=words) as caught:
-        resume_without_state(log, Settings())
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("log", "settings", "expected"),
-    [
-        # The new model begins where the log does, or where the settings say.
-        (_log(first=200, configured=200, committed=500, recorded=100), {}, Resume(200, 500)),
-        (_log(first=600, configured=600, committed=500, recorded=100), {}, Resume(600, 600)),
-        (_log(configured=1000, committed=500), {"start": "latest"}, Resume(500, 500)),
-        # The offset of another program is accepted.
-        (_log(committed=500), {}, Resume(0, 500)),
+        # One that would suppress scores is refused.
+        (_log(committed=500), {}, _foreign(500)),
+        (_log(first=200, configured=200, committed=500), {}, _foreign(500)),
+        (_log(first=200, configured=200, committed=150), {}, _foreign(150)),
+        (_log(configured=400, committed=500), _MAY, _foreign(500)),
+        (_log(configured=1000, committed=500), _LATEST, _foreign(500)),
+        # So is lost history, ...
+        (_log(first=200, committed=500, recorded=100), {}, _lost("log now begins at 200")),
+        (_log(committed=2000, recorded=0), {}, _lost("the log ends at 1000")),
+        # ... unless the settings allow it: the new model begins where the log does, or they say.
+        (_log(first=200, configured=200, committed=500, recorded=100), _GOING_ON, Resume(200, 500)),
+        (_log(first=600, configured=600, committed=500, recorded=100), _GOING_ON, Resume(600, 600)),
+        (_log(configured=1000, committed=500), _GOING_ON | _LATEST, Resume(500, 500)),
+        (_log(committed=500), _GOING_ON, Resume(0, 500)),
         # The topic was made anew: none of its records has been scored.
-        (_log(committed=2000, recorded=0), {}, Resume(0, 0)),
+        (_log(committed=2000, recorded=0), _GOING_ON, Resume(0, 0)),
     ],
 )
-def test_without_its_history_a_partition_begins_anew(log, settings, expected):
-    assert resume_without_state(log, Settings(lost_history="continue", **settings)) == expected
+def test_a_partition_without_a_state_begins_or_is_refused(log, settings, expected):
+    check(expected, resume_without_state, log, settings=settings)
 
 
 @pytest.mark.parametrize(
-    ("log", "start", "expected"),
+    ("log", "start", "settings", "expected"),
     [
         # A state inside the log needs no history before it.
-        (_log(first=300, committed=500, recorded=100), 100, Resume(100, 500, committed=500)),
+        (_log(first=300, committed=500, recorded=100), 100, {}, Resume(100, 500, committed=500)),
         # One ahead of the committed offset emits from its own.
-        (_log(committed=350, recorded=0), 0, Resume(0, 400, committed=350)),
-        (_log(), 0, Resume(0, 400)),
+        (_log(committed=350, recorded=0), 0, {}, Resume(0, 400, committed=350)),
+        (_log(), 0, {}, Resume(0, 400)),
         # The offset of another program suppresses no score.
-        (_log(committed=300), 0, Resume(0, 400)),
-        (_log(committed=400), 0, Resume(0, 400)),
+        (_log(committed=300), 0, {}, Resume(0, 400)),
+        (_log(committed=400), 0, {}, Resume(0, 400)),
+        (_log(committed=401), 0, {}, _foreign(401)),
+        (_log(committed=500), 0, _GOING_ON, Resume(0, 500)),
         # It began elsewhere: another history.
-        (_log(committed=500, recorded=7), 0, None),
-    ],
-)
-def test_a_state_at_offset_400_goes_on(log, start, expected):
-    assert resume_from(log, start, 400, Settings()) == expected
-
-
-@pytest.mark.parametrize(
-    ("log", "error", "words"),
-    [
-        (_log(first=450, committed=500, recorded=0), LostHistoryError,
-         "the state is at offset 400 but the log begins"),
-        (_log(end=300), LostHistoryError,
-         "up to offset 400 were processed but the log ends at 300"),
-        (_log(committed=401), ForeignOffsetError, "offset 401 of features/0"),
+        (_log(committed=500, recorded=7), 0, {}, None),
+        # It does not fit the log: the gap is skipped if the settings allow it.
+        (_log(first=450, committed=500, recorded=0), 0, {},
+         _lost("the state is at offset 400 but the log begins")),
+        (_log(first=600, committed=500, recorded=0), 0, _GOING_ON, Resume(0, 600, committed=500)),
+        (_log(end=300), 0, {},
+         _lost("up to offset 400 were processed but the log ends at 300")),
+        (_log(end=300), 0, _GOING_ON, None),
     ],
 )  # fmt: skip
-def test_a_state_that_does_not_fit_the_log_is_refused(log, error, words):
-    with pytest.raises(error, match=words):
-        resume_from(log, 0, 400, Settings())
-
-
-def test_going_on_without_lost_history_keeps_the_state_and_skips_the_gap():
-    log = _log(first=600, committed=500, recorded=0)
-    assert resume_from(log, 0, 400, _GOING_ON) == Resume(0, 600, committed=500)
-    assert resume_from(_log(committed=500), 0, 400, _GOING_ON) == Resume(0, 500)
-    assert resume_from(_log(end=300), 0, 400, _GOING_ON) is None
+def test_a_state_at_offset_400_goes_on_or_is_refused(log, start, settings, expected):
+    check(expected, resume_from, log, start, 400, settings=settings)
 
 
 def _commit(metadata, offset=200):
     return OffsetAndMetadata(offset, metadata)
-
-
-def test_the_start_survives_as_metadata():
-    assert recorded_start(_commit(start_metadata(123))) == 123
-    assert recorded_start(_commit(start_metadata(200))) == 200
-    assert recorded_model(_commit(start_metadata(123, "id-1"))) is None
-    assert recorded_model(_commit(start_metadata(123, "id-1", "abc"))) == "abc"
-    assert recorded_start(None) is None
 
 
 @pytest.mark.parametrize("metadata", ["", "text", '{"start": 0, "topic_id": "id-1"}'])

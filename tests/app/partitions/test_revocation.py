@@ -10,33 +10,22 @@ from faust_oslrau.app.partitions import assignment
 from faust_oslrau.app.pipeline import PartitionPipeline
 
 
-async def test_revocation_finishes_the_work_commits_saves_and_parks_the_state(worker, broker):
+async def test_revocation_finishes_the_work_drops_what_waits_and_parks_the_state(worker, broker):
     (partition,) = await worker.assign(FIRST)
-    worker.delivery.acknowledging.clear()
-    await worker.begin(FIRST, 100)
-    revoked = asyncio.create_task(worker.assignment.revoked(60))
-    await turns()
-    assert not revoked.done() and worker.held == {}
-    worker.delivery.acknowledging.set()
-    assert await revoked
-    assert broker.committed(FIRST) == 100
-    assert await worker.snapshots(FIRST) == [100]
-    assert await worker.assign(FIRST) == [partition]
-    await worker.read(FIRST)
-    assert broker.scores[FIRST] == broker.clean(FIRST)
-
-
-async def test_batches_that_wait_at_a_revocation_are_dropped(worker, broker):
-    await worker.assign(FIRST)
     worker.delivery.acknowledging.clear()
     await worker.begin(FIRST, 100)
     await worker.assignment.handle(worker.consumer.fetch(FIRST, 100))
     revoked = asyncio.create_task(worker.assignment.revoked(60))
     await turns()
+    assert not revoked.done() and worker.held == {}
     worker.delivery.acknowledging.set()
     assert await revoked
     assert broker.offsets(FIRST) == list(range(100))
     assert broker.committed(FIRST) == 100
+    assert await worker.snapshots(FIRST) == [100]
+    assert await worker.assign(FIRST) == [partition]
+    await worker.read(FIRST)
+    assert broker.scores[FIRST] == broker.clean(FIRST)
 
 
 async def test_work_without_acknowledgement_ends_in_bounded_time_and_is_repeated(worker, broker):

@@ -169,27 +169,21 @@ async def test_what_may_have_been_written_is_read_and_not_decided_anew(tmp_path)
         assert log.accepted == [(FIRST, Acceptance(1, None, 0, 5))]
 
 
-async def test_what_another_worker_has_accepted_in_the_meantime_holds(tmp_path):
-    registry, log = MemoryRegistry(), MemoryLog()
-    log.fail_before = KafkaConnectionError()
+@pytest.mark.parametrize("by", ["a failed write", "a snapshot"])
+async def test_what_another_worker_has_accepted_holds_as_the_producer_is_opened_again(by, tmp_path):
+    log, others = MemoryLog(), (FIRST, Acceptance(1, AVRO, 0, None))
     broker = MemoryBroker(values(1, 5))
-    async with Worker(tmp_path, broker, registry, log) as worker:
-        others = (FIRST, Acceptance(1, AVRO, 0, None))
-        worker.producer.opened.append(lambda: log.accepted.append(others))
+    async with Worker(tmp_path, broker, MemoryRegistry(), log) as worker:
+        if by == "a failed write":
+            log.fail_before = KafkaConnectionError()
+            worker.producer.opened.append(lambda: log.accepted.append(others))
         await worker.assign(FIRST)
+        if by == "a snapshot":
+            log.accepted.append(others)
+            await worker.producer.open()
         await read_to(worker, FIRST, 5)
         assert log.accepted == [others]
-
-
-async def test_it_holds_also_where_a_snapshot_has_opened_the_producer_again(tmp_path):
-    registry, log = MemoryRegistry(), MemoryLog()
-    async with Worker(tmp_path, MemoryBroker(values(1, 5)), registry, log) as worker:
-        await worker.assign(FIRST)
-        log.accepted.append((FIRST, Acceptance(1, AVRO, 0, None)))
-        await worker.producer.open()
-        await read_to(worker, FIRST, 5)
-        assert worker.broker.offsets(FIRST) == list(range(5))
-        assert len(log.accepted) == 1
+        assert broker.offsets(FIRST) == list(range(5))
 
 
 async def test_a_partition_that_another_worker_owns_is_given_up(tmp_path):

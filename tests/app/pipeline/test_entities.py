@@ -2,11 +2,9 @@
 
 import numpy as np
 import orjson
-import pytest
 
-from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.pipeline import EntityCounts, PartitionPipeline
-from faust_oslrau.app.settings import Settings, load_settings
+from faust_oslrau.app.settings import Settings
 from faust_oslrau.topics import Record
 
 RNG = np.random.default_rng(5)
@@ -36,8 +34,3 @@ def test_entities_are_counted():
     nothing = pipeline.process([])
     assert nothing.entities == EntityCounts(6, 0, 0)
     assert PartitionPipeline("features", 0, Settings()).process(list(records())).entities is None
-
-
-def test_a_feature_is_no_entity():
-    with pytest.raises(SettingsError, match="setting entity: expected none of the setting feat"):
-        load_settings(None, {"OSLRAU_FEATURES": "a,b", "OSLRAU_ENTITY": "b"})

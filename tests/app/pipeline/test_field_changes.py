@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import orjson
 import pytest
+from as_records import as_records
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
@@ -45,10 +46,8 @@ def test_the_topic_of_anomalies_gets_an_event_also_where_the_records_are_dead_le
 @pytest.mark.parametrize(("kind", "told"), [("number", ["unit"]), ("category", [])])
 def test_codes_of_a_category_have_no_unit(kind, told):
     settings = Settings(features=["a", "code"], kinds={"code": kind})
-    records = [
-        Record("features", 2, i, START + i, b"k", orjson.dumps({"a": i % 7, "code": code}))
-        for i, code in enumerate(i % 8 + 1 if i < 4000 else 100 * (i % 8 + 1) for i in range(8000))
-    ]
+    codes = (i % 8 + 1 if i < 4000 else 100 * (i % 8 + 1) for i in range(8000))
+    records = as_records(({"a": i % 7, "code": code} for i, code in enumerate(codes)), 2)
     block = PartitionPipeline("features", 2, settings).process(records)
     assert [orjson.loads(message.value)["state"] for message in block.field_changes] == told
 

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from as_records import as_records
 
 from faust_oslrau.app.pipeline import PartitionPipeline, chosen_told
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
 
 FIRST = 240
 
@@ -20,12 +20,15 @@ def requests(n=700):
         for i in range(n)
     ]
     del rows[0]["y"]
-    return [record(offset, row) for offset, row in enumerate(rows)]
+    return timed(rows)
 
 
 def record(offset, row):
-    value = row if isinstance(row, bytes) else json.dumps(row).encode()
-    return Record("features", 0, offset, 1000 * offset, b"key", value)
+    return timed([row], offset)[0]
+
+
+def timed(rows, first=0):
+    return as_records(rows, first=first, time=lambda offset: 1000 * offset, key=b"key")
 
 
 def scores(settings, records):
@@ -107,7 +110,7 @@ def degrees(n=700, **fields):
     rng = np.random.default_rng(2)
     level = np.where(np.arange(n) < 500, 15, -8)
     rows = ({"temp": int(x)} | {f: rng.normal() for f in fields} for x in rng.poisson(3, n) + level)
-    return [record(offset, row) for offset, row in enumerate(rows)]
+    return timed(rows)
 
 
 @pytest.mark.parametrize("fields", [{}, {"x": 1}])
@@ -134,7 +137,7 @@ def test_what_is_no_number_in_some_of_them_is_missing_unless_the_field_is_named(
     rng, settings = np.random.default_rng(0), Settings(**named)
     rows = [{"temp": rng.normal() if i % 5 else "n/a", "x": rng.normal()} for i in range(600)]
     rows[400] = {"temp": 1.0, "x": "n/a"}
-    records = [record(offset, row) for offset, row in enumerate(rows)]
+    records = timed(rows)
     pipeline, block, _ = scores(settings, records[:500])
     refused = set(range(240, 500, 5)) if named else {400}
     assert {letter.offset for letter in block.dead_letters} == refused

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import orjson
+from as_records import as_records
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
 
 RNG = np.random.default_rng(8)
 N = 400
@@ -15,10 +15,9 @@ ROWS = RNG.normal(size=(N, 2)).cumsum(axis=0)
 ROWS[350] = 1e6
 PLAIN = Settings(features=["a", "b"], history=["10"], alarm_rate=0.01)
 SETTINGS = dataclasses.replace(PLAIN, forecasts=True)
-RECORDS = [
-    Record("features", 0, offset, 1000 * offset, None, orjson.dumps({"a": a, "b": b}))
-    for offset, (a, b) in enumerate(ROWS.tolist())
-]
+RECORDS = as_records(
+    ({"a": a, "b": b} for a, b in ROWS.tolist()), time=lambda offset: 1000 * offset
+)
 
 
 def values(messages):
@@ -35,8 +34,8 @@ def test_an_anomaly_tells_the_forecast_of_its_score():
 def test_a_score_that_is_too_large_is_sent_without_its_forecast():
     fields = [f"{number:04}" + "f" * 200 for number in range(400)]
     settings = Settings(features=fields, forecasts=True, max_message_bytes=1024)
-    record = Record("features", 0, 3, 5, b"key", orjson.dumps({fields[0]: 1.0}))
-    (score,) = PartitionPipeline("features", 0, settings).process([record]).scores
+    records = as_records([{fields[0]: 1.0}], first=3, key=b"key")
+    (score,) = PartitionPipeline("features", 0, settings).process(records).scores
     assert (score.key, orjson.loads(score.value)["offset"]) == (b"key", 3)
     assert "forecast" not in orjson.loads(score.value)
     assert "oslrau-left-out-bytes" in dict(score.headers)
@@ -56,8 +55,7 @@ def test_the_last_values_of_fields_come_with_what_was_expected_of_them():
 
 def test_only_the_first_fields_have_last_values():
     names = [f"f{number:02}" for number in range(40)]
-    wide = orjson.dumps(dict.fromkeys(names, 1.0))
-    records = [Record("features", 0, offset, 5, b"key", wide) for offset in range(20)]
+    records = as_records([dict.fromkeys(names, 1.0)] * 20)
     settings = Settings(features=names, forecasts=True)
     block = PartitionPipeline("features", 0, settings).process(records)
     assert list(block.expected_fields) == names[:16]

@@ -4,10 +4,10 @@ from dataclasses import replace
 import numpy as np
 import orjson
 import pytest
+from as_records import as_records
 
 from faust_oslrau.app.pipeline import PartitionPipeline
-from faust_oslrau.app.settings import LearnerSettings, Settings
-from faust_oslrau.topics import Record
+from faust_oslrau.app.settings import Settings
 
 SETTINGS = Settings(features=("a", "b", "c"), batch_size=32, alarm_rate=0.05)
 N = 500
@@ -30,14 +30,15 @@ def values():
     return messages
 
 
-def as_records(messages, first=0):
-    return [
-        Record("features", 2, first + i, 1700000000000 + i, b"k%d" % i, value, (("h", b"v"),))
-        for i, value in enumerate(messages)
-    ]
+def with_keys(values):
+    """Return records with a key, a time and a header each."""
+    return as_records(
+        values, 2, time=lambda i: 1700000000000 + i, key=lambda i: b"k%d" % i,
+        headers=(("h", b"v"),),
+    )  # fmt: skip
 
 
-RECORDS = as_records(values())
+RECORDS = with_keys(values())
 
 
 def run(pieces, chosen=SETTINGS):
@@ -49,17 +50,6 @@ def run(pieces, chosen=SETTINGS):
 @pytest.fixture(scope="module")
 def whole():
     return run([RECORDS])
-
-
-def test_each_record_is_a_score_or_a_dead_letter(whole):
-    pipeline, (block,) = whole
-    offsets = [message.offset for message in block.scores + block.dead_letters]
-    assert sorted(offsets) == list(range(N))
-    assert pipeline.next_offset == N
-    assert block.reasons == {
-        "no_value": 1, "not_json": 1, "not_an_object": 1, "not_a_number": 1, "not_finite": 1,
-        "no_features": 1,
-    }  # fmt: skip
 
 
 def test_scores_keep_key_and_time_of_their_records(whole):
@@ -88,11 +78,9 @@ def test_anomalies_are_the_anomalous_scores_with_their_records(whole):
 
 def test_rejected_records_move_no_score():
     good = [record.value for record in RECORDS if record.offset % 40 != 7]
-    clean, noisy = as_records(good), []
-    for value in good:
-        noisy += [value, b"\xff", None]
-    _, (with_noise,) = run([as_records(noisy)])
-    _, (without,) = run([clean])
+    noisy = [each for value in good for each in (value, b"\xff", None)]
+    _, (with_noise,) = run([with_keys(noisy)])
+    _, (without,) = run([with_keys(good)])
 
     def scores(block):
         keep = ("log_likelihood", "p_value", "n_learned", "warming_up")
@@ -110,17 +98,6 @@ def test_gaps_in_the_log_are_taken_and_steps_back_are_not():
     assert pipeline.next_offset == 6 and pipeline.scorer.n_records == 2
 
 
-def test_the_settings_reach_the_learner_and_the_scorer():
-    chosen = Settings(batch_size=64, alarm_rate=0.2, learning=False, features=("a",))
-    learner = LearnerSettings(oslrau={"corr_threshold": 0.7}, max_nodes=None)
-    chosen = replace(chosen, learner=learner)
-    pipeline, _ = run([RECORDS], chosen)
-    assert (pipeline.scorer.batch_size, pipeline.scorer.alarm_rate) == (64, 0.2)
-    assert pipeline.scorer.learning is False and pipeline.scorer.learner.n_records_ == 0
-    assert pipeline.scorer.learner.corr_threshold == 0.7
-    assert pipeline.scorer.learner.max_nodes is None
-
-
 def test_after_another_alarm_rate_messages_are_those_of_a_replay_with_it():
     rare = replace(SETTINGS, alarm_rate=0.01)
     before, (first,) = run([RECORDS[:300]])
@@ -134,7 +111,7 @@ def test_a_drift_is_one_event_at_the_record_that_completed_it():
     rng = np.random.default_rng(6)
     rows = rng.normal(size=(8000, 2))
     rows[6000:] *= 2.5
-    records = as_records([orjson.dumps(dict(zip("ab", row, strict=True))) for row in rows.tolist()])
+    records = with_keys(dict(zip("ab", row, strict=True)) for row in rows.tolist())
     _, (block,) = run([records], Settings())
     (event,) = block.events
     assert 6000 < event.offset < 6000 + 3 * 256
@@ -153,7 +130,7 @@ def faulty_records(n=3000):
     rows[2000:2040, 1] += 7.0
     messages = [orjson.dumps(dict(zip("ab", row, strict=True))) for row in rows.tolist()]
     messages[1990] = b"{"
-    return as_records(messages)
+    return with_keys(messages)
 
 
 FAULTY = faulty_records()
@@ -207,14 +184,9 @@ def test_the_setting_events_chooses_what_is_sent_and_scores_do_not_depend_on_it(
 def test_an_incident_too_large_for_its_topic_is_sent_without_its_contributions(monkeypatch):
     monkeypatch.setattr("faust_oslrau.app.settings.definitions._MESSAGE_ROOM", -950_000)
     names = ["x" * 80_000 + str(i) for i in range(2)]
-    messages = [
-        orjson.dumps(dict(zip(names, json.loads(record.value).values(), strict=True)))
-        for record in FAULTY[:1600]
-        if record.offset != 1990
-    ]
-    block = PartitionPipeline("features", 2, Settings(max_message_bytes=1_000_000)).process(
-        as_records(messages)
-    )
+    found = (json.loads(record.value).values() for record in FAULTY[:1600])
+    records = with_keys(dict(zip(names, row, strict=True)) for row in found)
+    _, (block,) = run([records], Settings(max_message_bytes=1_000_000))
     message = block.incidents[0]
     assert "contributions" not in json.loads(message.value)
     assert dict(message.headers)["oslrau-offset"] == b"1502"

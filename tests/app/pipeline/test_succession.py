@@ -3,28 +3,22 @@
 from dataclasses import replace
 
 import numpy as np
-import orjson
 import pytest
+from as_records import as_records
 
 from faust_oslrau.app.pipeline import PartitionPipeline, Successor
 from faust_oslrau.app.pipeline.succession import BLOCK, TAKES_OVER_AFTER
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import Record
 
 OLD = Settings(features=("x",), batch_size=64)
 START = 15 * BLOCK
 X = np.random.default_rng(0).normal(size=60 * BLOCK).tolist()
 
 
-def records(first, last, entities, seconds=60):
+def records(first, last, entities):
     """Records with times, of entities by turns."""
-    return [
-        Record(
-            "features", 0, i, 1_790_000_000_000 + 1000 * seconds * i, None,
-            orjson.dumps({"x": X[i], "of": f"e{i % entities}"}),
-        )
-        for i in range(first, last)
-    ]  # fmt: skip
+    rows = ({"x": X[i], "of": f"e{i % entities}"} for i in range(first, last))
+    return as_records(rows, first=first, time=lambda i: 1_790_000_000_000 + 60_000 * i)
 
 
 class Both:
@@ -47,13 +41,6 @@ class Both:
 
 
 ENOUGH = -(-TAKES_OVER_AFTER // BLOCK)
-
-
-def test_without_seasons_and_entities_the_records_are_enough():
-    both = Both(OLD)
-    assert not both.read(ENOUGH - 1)
-    assert both.successor.awaits(both.former) == {"records": both.successor.records_left}
-    assert both.read(1) and both.successor.awaits(both.former) == {}
 
 
 def test_with_seasons_as_many_days_have_to_be_learned_as_are_known():

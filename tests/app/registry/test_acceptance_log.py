@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import orjson
@@ -74,101 +74,74 @@ def log_of(settings):
     return AcceptanceLog(settings, client_arguments(settings))
 
 
+@asynccontextmanager
 async def producers_of(settings):
     found = Producers(settings.app_id, client_arguments(settings))
     await found.open(SOURCE)
-    return found
+    yield found
+    await found.close()
 
 
 @pytest.mark.real_kafka
-def test_what_is_accepted_is_found_by_the_same_deployment_for_the_same_topic(own):
-    async def check():
-        log, producers = log_of(own), await producers_of(own)
+async def test_what_is_accepted_is_found_by_the_same_deployment_for_the_same_topic(own):
+    log = log_of(own)
+    async with producers_of(own) as producers:
         assert await log.load(SOURCE, "id-1") == []
         await log.save(SOURCE, "id-1", ACCEPTED[:1], producers.of(SOURCE))
         await log.save(SOURCE, "id-1", ACCEPTED[1:], producers.of(SOURCE))
-        for topic_id in ("id-1", None):
-            assert await log.load(SOURCE, topic_id) == ACCEPTED
-        assert await log.load(SOURCE, "id-2") == []  # a topic of this name that was made anew
-        assert await log.load(TP("machines", 1), "id-1") == []
-        assert await log.load(TP("machine", 0), "id-1") == []
-        assert await log_of(replace(own, app_id="other")).load(SOURCE, "id-1") == []
-        await producers.close()
-
-    asyncio.run(check())
-
-
-@pytest.mark.real_kafka
-def test_a_topic_that_does_not_exist_holds_nothing(own):
-    missing = replace(own.registry, schemas_topic=f"{own.app_id}.none")
-    asyncio.run(_is_empty(log_of(replace(own, registry=missing))))
-
-
-async def _is_empty(log):
-    assert await log.load(SOURCE, "id-1") == []
+    for topic_id in ("id-1", None):
+        assert await log.load(SOURCE, topic_id) == ACCEPTED
+    assert await log.load(SOURCE, "id-2") == []  # a topic of this name that was made anew
+    assert await log.load(TP("machines", 1), "id-1") == []
+    assert await log.load(TP("machine", 0), "id-1") == []
+    assert await log_of(replace(own, app_id="other")).load(SOURCE, "id-1") == []
+    missing = replace(own.registry, schemas_topic=f"{own.app_id}.none")  # there is no such topic
+    assert await log_of(replace(own, registry=missing)).load(SOURCE, "id-1") == []
 
 
 @pytest.mark.real_kafka
-def test_another_address_of_the_registry_is_told(own, caplog):
-    async def check():
-        producers = await producers_of(own)
+async def test_another_address_of_the_registry_is_told(own, caplog):
+    async with producers_of(own) as producers:
         await log_of(own).save(SOURCE, None, ACCEPTED, producers.of(SOURCE))
-        moved = replace(own, registry=replace(own.registry, url="http://moved"))
-        assert await log_of(moved).load(SOURCE, None) == ACCEPTED
-        await producers.close()
-
-    asyncio.run(check())
+    moved = replace(own, registry=replace(own.registry, url="http://moved"))
+    assert await log_of(moved).load(SOURCE, None) == ACCEPTED
     assert "schemas were accepted from http://r and go on to hold" in caplog.text
 
 
 @pytest.mark.real_kafka
-def test_a_fenced_owner_accepts_nothing(own):
-    async def check():
-        former, log = await producers_of(own), log_of(own)
-        later = await producers_of(own)
+async def test_a_fenced_owner_accepts_nothing(own):
+    log = log_of(own)
+    async with producers_of(own) as former, producers_of(own) as later:
         await log.save(SOURCE, None, ACCEPTED[:1], later.of(SOURCE))
         with pytest.raises(LostPartitionError):
             await log.save(SOURCE, None, ACCEPTED[1:], former.of(SOURCE))
-        assert await log.load(SOURCE, None) == ACCEPTED[:1]
-        await former.close()
-        await later.close()
-
-    asyncio.run(check())
+    assert await log.load(SOURCE, None) == ACCEPTED[:1]
 
 
 @pytest.mark.real_kafka
-def test_what_comes_after_an_open_transaction_of_another_deployment_is_found(own):
-    async def check():
-        producers, log = await producers_of(own), log_of(own)
-        other = await producers_of(replace(own, app_id=f"{own.app_id}-other"))
-        topic = own.registry.schemas_topic
+async def test_what_comes_after_an_open_transaction_of_another_deployment_is_found(own):
+    log, another = log_of(own), replace(own, app_id=f"{own.app_id}-other")
+    async with producers_of(own) as producers, producers_of(another) as other:
         async with other.of(SOURCE).transaction() as transaction:
-            await transaction.send(topic, 0, [OutMessage(0, b"other", b"{}", None)])
+            unread = OutMessage(0, b"other", b"{}", None)
+            await transaction.send(own.registry.schemas_topic, 0, [unread])
             await log.save(SOURCE, None, ACCEPTED, producers.of(SOURCE))
             loading = asyncio.create_task(log.load(SOURCE, None))
             await asyncio.sleep(1)
             assert not loading.done()
         assert await loading == ACCEPTED
-        await producers.close()
-        await other.close()
-
-    asyncio.run(check())
 
 
 @pytest.mark.real_kafka
-def test_messages_of_other_programs_among_the_acceptances_are_passed_over_and_told(own, caplog):
-    async def check():
-        log, producers = log_of(own), await producers_of(own)
+async def test_messages_of_other_programs_are_passed_over_and_told(own, caplog):
+    log = log_of(own)
+    key = f"{own.app_id}/machines/0/12/7".encode()  # that of the first acceptance
+    other = acceptance_value(ACCEPTED[0]._replace(start=3), "http://r", None)
+    crafted = [OutMessage(0, key, value, None) for value in (*OF_OTHERS, other)]
+    async with producers_of(own) as producers:
         await log.save(SOURCE, None, ACCEPTED, producers.of(SOURCE))
-        key = f"{own.app_id}/machines/0/12/7".encode()  # that of the first acceptance
-        crafted = [OutMessage(0, key, value, None) for value in OF_OTHERS]
-        other = acceptance_value(ACCEPTED[0]._replace(start=3), "http://r", None)
-        crafted.append(OutMessage(0, key, other, None))
         async with producers.of(SOURCE).transaction() as transaction:
             await transaction.send(own.registry.schemas_topic, 0, crafted)
         assert await log.load(SOURCE, None) == ACCEPTED
-        await producers.close()
-
-    asyncio.run(check())
-    told = f"of {len(OF_OTHERS) + 1} that are passed over"
+    told = f"of {len(crafted)} that are passed over"
     assert [each for each in caplog.messages if each.endswith(told)] == caplog.messages[-1:]

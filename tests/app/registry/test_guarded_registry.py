@@ -12,7 +12,7 @@ from faust_oslrau.topics.formats import message_schema
 
 WAYS = {
     f"Bearer {TOKEN}": {"password": TOKEN},
-    f"Basic {base64.b64encode(b'me:s3cret').decode()}": {"username": "me", "password": "s3cret"},
+    f"Basic {base64.b64encode('me:sé'.encode()).decode()}": {"username": "me", "password": "sé"},
 }
 
 

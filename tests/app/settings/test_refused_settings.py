@@ -1,29 +1,19 @@
 """Settings that are wrong, and the line that says so."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
+from settings_sources import SASL, toml
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.settings import Settings, load_settings
 from faust_oslrau.app.settings.former import FORMER
 from faust_oslrau.learner.categories.layer import MOST_FIELDS
 
-SASL = {
-    "OSLRAU_SECURITY_PROTOCOL": "SASL_SSL",
-    "OSLRAU_SASL_USERNAME": "meter",
-    "OSLRAU_SASL_PASSWORD": "hunter-2",
-}
-
 _NO_ZONES = ("Berlin", "Europe", "../UTC", "+01:00", "localtime", "posixrules", "Factory")
 _NO_ZONES += ("posix/Europe/Berlin", "right/UTC", "europe/berlin", "")
-
-
-def toml(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "settings.toml"
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize(
@@ -130,15 +120,6 @@ def test_a_wrong_setting_of_a_registry_is_named(settings, told):
     assert str(failure.value) == told
 
 
-def test_a_wrong_learner_parameter_is_named_with_its_table():
-    told = r"setting learner\.oslrau\.corr_threshold: expected a number in \(0, 1\], got '2'"
-    with pytest.raises(SettingsError, match=told):
-        load_settings(None, {"OSLRAU_LEARNER_OSLRAU": "corr_threshold=2"})
-    told = r"setting learner\.oslrau: expected some of corr_threshold, .* with a value each, got"
-    with pytest.raises(SettingsError, match=told):
-        load_settings(None, {"OSLRAU_LEARNER_OSLRAU": "corr=2"})
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -157,12 +138,16 @@ def test_a_wrong_learner_parameter_is_named_with_its_table():
             "environment variable OSLRAU_LEARNER_TREE_NODES is no longer a setting: leave it out, "
             "mixtures have up to a third of learner.max_nodes",
         ),
+        (
+            {"OSLRAU": "corr_threshold=2"},
+            "setting learner.oslrau.corr_threshold: expected a number in (0, 1], got '2'",
+        ),
+        ({"OSLRAU": "corr=2"}, "setting learner.oslrau: expected some of corr_threshold, "),
     ],
 )
-def test_settings_of_the_learner_that_do_not_go_together_are_refused_by_name(given, message):
-    with pytest.raises(SettingsError) as failure:
+def test_wrong_settings_of_the_learner_are_refused_by_name(given, message):
+    with pytest.raises(SettingsError, match=re.escape(message)):
         load_settings(None, {f"OSLRAU_LEARNER_{name}": value for name, value in given.items()})
-    assert str(failure.value) == message
 
 
 def test_a_long_wrong_value_is_cut():
@@ -179,6 +164,9 @@ def test_a_long_wrong_value_is_cut():
         ("[lerner]\nmemory = 3", "unknown setting lerner, did you mean learner?"),
         ("learner = 3", "setting learner: expected a table, got 3"),
         ("batch_size = ", "expected TOML"),
+        (b'broker = "\xff"', "expected TOML"),
+        ("features = " + "[" * 3000 + "]" * 3000, "toml: expected TOML with fewer brackets"),
+        (None, "No such file"),
         (
             '[security]\nsasl_password = "hunter-2"',
             "expected the environment variable OSLRAU_SASL_PASS",
@@ -190,15 +178,6 @@ def test_a_wrong_file_fails_in_one_line(tmp_path, text, message):
         load_settings(toml(tmp_path, text), {})
     assert message in str(failure.value)
     assert "\n" not in str(failure.value) and "hunter-2" not in str(failure.value)
-
-
-def test_a_missing_file_and_one_that_is_not_text_fail(tmp_path):
-    with pytest.raises(SettingsError, match="No such file"):
-        load_settings(tmp_path / "none.toml", {})
-    path = tmp_path / "settings.toml"
-    path.write_bytes(b'broker = "\xff"')
-    with pytest.raises(SettingsError, match="expected TOML"):
-        load_settings(path, {})
 
 
 def test_an_unknown_environment_variable_with_our_prefix_fails():
@@ -226,13 +205,6 @@ def test_a_password_or_settings_file_that_is_none_is_refused(kind, tmp_path):
         load_settings(None, environ | {"OSLRAU_SASL_PASSWORD_FILE": str(path)})
     reason = "more than 1,000,000 bytes" if kind == "large" else "not a regular file"
     with pytest.raises(SettingsError, match=f"settings file {path}: {reason}"):
-        load_settings(path, {})
-
-
-def test_toml_of_too_many_brackets_is_refused(tmp_path):
-    path = tmp_path / "worker.toml"
-    path.write_text("features = " + "[" * 3000 + "]" * 3000)
-    with pytest.raises(SettingsError, match="toml: expected TOML with fewer brackets"):
         load_settings(path, {})
 
 
@@ -266,13 +238,26 @@ def test_security_settings_that_do_not_belong_together_fail(security, message):
         load_settings(None, {}, security=security)
 
 
-def test_a_transform_of_a_field_that_is_not_chosen_fails():
-    with pytest.raises(SettingsError, match="transforms: expected fields of the setting features"):
-        Settings(features=["a"], transforms={"b": "log"})
-    with pytest.raises(SettingsError, match="least: expected fields of the setting features"):
-        Settings(features=["a"], least={"b": 1.0})
-    with pytest.raises(SettingsError, match="directions: expected numbers, got b"):
-        Settings(features=["a", "b"], kinds={"b": "category"}, directions={"b": "low"})
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"transforms": {"b": "log"}}, "transforms: expected fields of the setting features"),
+        ({"least": {"b": 1.0}}, "setting least: expected fields of the setting features"),
+        ({"features": ["a", "b"], "kinds": {"b": "category"}, "directions": {"b": "low"}},
+         "setting directions: expected numbers, got b"),
+        ({"features": ["a", "b"], "kinds": {"a": "category"}, "transforms": {"a": "log"}},
+         "setting transforms: expected numbers, got a"),
+        ({"kinds": {"a": "colour"}}, "expected fields with one of number, count, category"),
+        ({"kinds": {"b": "category"}}, "setting kinds: expected fields of the setting features"),
+        ({"kinds": {"a": "ignored"}}, "setting kinds: expected no chosen field ignored, got a"),
+        ({"entity": "a"}, "setting entity: expected none of the setting features"),
+        ({"time": "a"}, "setting time: expected none of the setting features"),
+        ({"rates_by": "status"}, "setting rates_by: expected none without the setting rates"),
+    ],
+)  # fmt: skip
+def test_settings_of_fields_that_do_not_go_together_are_refused(given, message):
+    with pytest.raises(SettingsError, match=message):
+        Settings(**{"features": ["a"], **given})
 
 
 @pytest.mark.parametrize("name", FORMER)

@@ -1,8 +1,8 @@
 import inspect
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
+from settings_sources import SASL, toml
 
 from faust_oslrau.app.errors import SettingsError
 from faust_oslrau.app.settings import (
@@ -18,18 +18,6 @@ from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.scoring.relevance import SIDES
 from faust_oslrau.learner.scoring.transforms import LOWER_BOUNDS
 from faust_oslrau.topics import Kind
-
-SASL = {
-    "OSLRAU_SECURITY_PROTOCOL": "SASL_SSL",
-    "OSLRAU_SASL_USERNAME": "meter",
-    "OSLRAU_SASL_PASSWORD": "hunter-2",
-}
-
-
-def toml(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "settings.toml"
-    path.write_text(text)
-    return path
 
 
 def test_a_file_is_read_with_its_tables(tmp_path):
@@ -56,17 +44,14 @@ def test_a_file_is_read_with_its_tables(tmp_path):
     assert settings.security.uses_tls
 
 
-def test_the_environment_wins_over_the_file_and_overrides_over_both(tmp_path):
+def test_the_environment_wins_over_the_file_that_it_names_and_overrides_over_both(tmp_path):
     path = toml(tmp_path, 'batch_size = 32\nweb_port = 1\nbroker = "a:1"\n[learner]\nmemory = 5')
     environ = {"OSLRAU_BATCH_SIZE": "64", "OSLRAU_WEB_PORT": "2", "OSLRAU_LEARNER_MAX_NODES": "500"}
-    settings = load_settings(path, environ, web_port=3, broker=None)
+    settings = load_settings(
+        None, environ | {"OSLRAU_SETTINGS": str(path)}, web_port=3, broker=None
+    )
     assert (settings.broker, settings.batch_size, settings.web_port) == ("a:1", 64, 3)
     assert (settings.learner.memory, settings.learner.max_nodes) == (5, 500)
-
-
-def test_the_environment_can_name_the_file(tmp_path):
-    path = toml(tmp_path, "batch_size = 32")
-    assert load_settings(None, {"OSLRAU_SETTINGS": str(path)}).batch_size == 32
 
 
 def test_variables_are_texts_of_lists_and_none_is_no_value():
@@ -133,26 +118,26 @@ def test_a_secret_can_come_from_a_file(tmp_path):
         load_settings(None, environ | {"OSLRAU_SASL_PASSWORD_FILE": str(tmp_path / "none")})
 
 
-def test_transforms_are_a_table_in_the_file_and_pairs_in_the_environment(tmp_path):
-    file = tmp_path / "worker.toml"
-    file.write_text('transforms = {"latency.ms" = "log1p", size = "log"}\n')
-    expected = (("latency.ms", "log1p"), ("size", "log"))
-    assert load_settings(file, {}).transforms == expected
-    given = {"OSLRAU_TRANSFORMS": "size=log, latency.ms=log1p"}
-    assert load_settings(None, given).transforms == expected
-    assert load_settings(None, {}).transforms == ()
+@pytest.mark.parametrize(
+    ("name", "written", "pairs", "expected"),
+    [
+        ("transforms", '{"latency.ms" = "log1p", size = "log"}', "size=log, latency.ms=log1p",
+         (("latency.ms", "log1p"), ("size", "log"))),
+        ("directions", '{b = "low", a = "high"}', "a=high, b=low", (("a", "high"), ("b", "low"))),
+        ("least", '{"b" = 2, a = 0.5}', "a=.5, b=2", (("a", 0.5), ("b", 2.0))),
+    ],
+)  # fmt: skip
+def test_what_fields_have_is_a_table_in_the_file_and_pairs_in_the_environment(
+    name, written, pairs, expected, tmp_path
+):
+    found = load_settings(toml(tmp_path, f"{name} = {written}"), {})
+    again = load_settings(None, {f"OSLRAU_{name.upper()}": pairs})
+    assert getattr(found, name) == getattr(again, name) == expected
+    assert getattr(Settings(), name) == ()
+
+
+def test_the_names_are_those_of_the_learner():
     assert tuple(LOWER_BOUNDS) == (*TRANSFORM_NAMES, Kind.COUNT)
-
-
-def test_what_matters_is_a_table_in_the_file_and_pairs_in_the_environment(tmp_path):
-    file = tmp_path / "worker.toml"
-    file.write_text('directions = {b = "low", a = "high"}\nleast = {"b" = 2, a = 0.5}\n')
-    found = load_settings(file, {})
-    assert found.directions == (("a", "high"), ("b", "low"))
-    assert found.least == (("a", 0.5), ("b", 2.0))
-    given = {"OSLRAU_DIRECTIONS": "a=high, b=low", "OSLRAU_LEAST": "a=.5, b=2"}
-    again = load_settings(None, given)
-    assert (again.directions, again.least) == (found.directions, found.least)
     assert tuple(SIDES) == SIDE_NAMES
 
 

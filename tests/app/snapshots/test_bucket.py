@@ -197,20 +197,6 @@ def test_a_worker_that_is_killed_during_an_upload_leaves_the_snapshot_before(
     assert len(_objects(store)) == 3
 
 
-def test_a_store_that_is_full_keeps_the_former_snapshots(address, door):
-    store = _opened(bucket_store(address, "app"))
-    _save(store, 10, 20)
-    door.is_full = True
-    for size in (0, len(_LARGE)):
-        with pytest.raises(SnapshotError, match="507"):
-            _save(store, 30, size=size)
-    door.open()
-    assert [offset for offset, _ in load(store, _TP)] == [20, 10]
-    _save(store, 40)
-    assert [offset for offset, _ in load(store, _TP)] == [40, 20]
-    assert len(_objects(store)) == 3
-
-
 def test_a_store_that_is_away_is_an_error_until_it_is_back(address, buckets, door):
     store = _opened(bucket_store(address, "app"))
     _save(store, 10)
@@ -241,32 +227,29 @@ def test_a_store_that_answers_late_is_waited_for(size, address, door):
     assert load(owner, _TP) == [(10, _LARGE[:size] or b"state at 10")]
 
 
-@pytest.mark.parametrize("deaf_to", [b"claim.json", b"PUT "])
-def test_a_save_whose_answer_was_lost_costs_its_owner_nothing(address, door, deaf_to):
+@pytest.mark.parametrize(
+    ("fault", "size", "error"),
+    [
+        ({"is_full": True}, 0, "507"),
+        ({"is_full": True}, len(_LARGE), "507"),
+        ({"room": 0}, len(_LARGE), None),  # it does not answer, and is given up
+        ({"deaf_to": b"claim.json"}, 0, None),  # the answer is lost
+        ({"deaf_to": b"PUT "}, 0, None),
+    ],
+    ids=["a full one", "one without room for pieces", "a silent one", "a lost claim", "a lost put"],
+)
+def test_a_save_that_fails_costs_its_owner_nothing(fault, size, error, address, door):
     store = _opened(bucket_store(address, "app"))
-    _save(store, 10)
-    door.deaf_to = deaf_to
-    with pytest.raises(SnapshotError):
-        _save(store, 20)
+    _save(store, 10, 20)
+    vars(door).update(fault)
+    saving = store.save(_TP, 30, Extent.of(_LARGE[:size] or b"state at 30"))
+    with pytest.raises((SnapshotError, TimeoutError), match=error):
+        asyncio.run(asyncio.wait_for(saving, 1 if "room" in fault else 120))
     door.open()
-    _save(store, 30)
-    assert load(store, _TP)[0] == (30, b"state at 30")
+    assert [offset for offset, _ in load(store, _TP)] == [20, 10]
+    _save(store, 40)
+    assert [offset for offset, _ in load(store, _TP)] == [40, 20]
     assert len(_objects(store)) == 3
-
-
-def test_a_save_to_a_store_that_does_not_answer_can_be_given_up(address, door):
-    store = _opened(bucket_store(address, "app"))
-    _save(store, 10)
-    door.room = 0
-
-    async def give_up():
-        await asyncio.wait_for(store.save(_TP, 20, Extent.of(_LARGE)), 1)
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(give_up())
-    door.open()
-    _save(store, 30)
-    assert [offset for offset, _ in load(store, _TP)] == [30, 10]
 
 
 def test_a_missing_bucket_is_named_in_one_line(door, address):

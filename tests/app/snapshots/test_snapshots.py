@@ -111,10 +111,3 @@ def test_files_that_cannot_be_discarded_are_an_error_of_the_store(store, tmp_pat
     (tmp_path / "app" / "features" / "3" / f"{10:020d}.snapshot").mkdir()
     with pytest.raises(SnapshotError, match="app/features/3"):
         asyncio.run(store.discard(_TP))
-
-
-def test_parts_made_without_a_copy_of_the_scorer_are_those_of_the_snapshot():
-    pipeline = _pipeline(_records(0, 700))
-    joined = b"".join(pipeline.snapshot_parts(0, 700, "id"))
-    assert joined == pipeline.snapshot(0, 700, "id").to_bytes()
-    assert b"".join(PartitionPipeline(*_TP, _SETTINGS).snapshot_parts(0, 0))  # without a scorer

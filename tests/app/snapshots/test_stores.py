@@ -1,16 +1,15 @@
 """What every store of snapshots promises: in a folder, in object storage, in a topic."""
 
 import random
-from contextlib import asynccontextmanager
 
 import pytest
 from faust.types import TP
 from obstore.store import MemoryStore
+from stored_snapshots import owned, owned_in_topic, stored
 
-from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
+from faust_oslrau.app.kafka.transactions import LostPartitionError
 from faust_oslrau.app.snapshots import FolderStore
 from faust_oslrau.app.snapshots.bucket import BucketStore, bucket_store
-from faust_oslrau.app.snapshots.topic import TopicStore
 from faust_oslrau.learner.state import Extent
 
 _TP = TP("features", 3)
@@ -23,31 +22,14 @@ def owner(request, tmp_path):
     if request.param == "topic":
         client, topic = request.getfixturevalue("client"), request.getfixturevalue("topic_name")
         client.create(topic, 4, **{"cleanup.policy": "compact"})
-        return lambda: _owner_of_topic(client.servers, topic)
+        return lambda: owned_in_topic(client.servers, topic, _TP)
     if request.param == "folder":
-        return lambda: _owner(FolderStore(tmp_path, "app"))
+        return lambda: owned(FolderStore(tmp_path, "app"), _TP)
     if request.param == "memory":
         objects = MemoryStore()
-        return lambda: _owner(BucketStore(objects, "memory://", "app"))
+        return lambda: owned(BucketStore(objects, "memory://", "app"), _TP)
     address = request.getfixturevalue("address")
-    return lambda: _owner(bucket_store(address, "app"))
-
-
-@asynccontextmanager
-async def _owner(store):
-    await store.open(_TP)
-    yield store
-    await store.close()
-
-
-@asynccontextmanager
-async def _owner_of_topic(servers, topic):
-    arguments = {"bootstrap_servers": servers}
-    producers = Producers(topic, arguments)
-    await producers.open(_TP)
-    async with _owner(TopicStore(topic, "app", producers, arguments)) as store:
-        yield store
-    await producers.close()
+    return lambda: owned(bucket_store(address, "app"), _TP)
 
 
 def _state(offset):
@@ -61,7 +43,7 @@ async def _save(store, *offsets):
 
 async def _offsets(store):
     """Return the offsets of the snapshots, which have to be whole, in the store's order."""
-    found = [(stored.next_offset, stored.data.read()) async for stored in store.load(_TP)]
+    found = await stored(store, _TP)
     assert all(content == _state(offset) for offset, content in found)
     return [offset for offset, _ in found]
 

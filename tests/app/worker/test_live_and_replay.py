@@ -5,16 +5,9 @@ import re
 import numpy as np
 import orjson
 import pytest
-from click.testing import CliRunner
-
-from faust_oslrau.app.cli import main
+from command_line import run_well
 
 pytestmark = pytest.mark.real_kafka
-
-
-def run(*arguments):
-    result = CliRunner().invoke(main, [*map(str, arguments)])
-    assert result.exit_code == 0, result.output
 
 
 def without_time(score):
@@ -48,7 +41,7 @@ def test_categories_and_entities_are_the_same_live_after_a_kill_and_in_a_replay(
     path = tmp_path / "rows.ndjson"
     path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
     keyed, broker = ("--key", "machine", "--topic", topic_name), ("--broker", settings.broker)
-    run("produce", path, *keyed, *broker, "--create-topic", "--partitions", 2)
+    run_well("produce", path, *keyed, *broker, "--create-topic", "--partitions", 2)
     entities = {"entity": "key", "max_entities": 10}
     first = start_worker(**entities, snapshot_records=500, batch_records=100)
     client.wait_messages(settings.scores_topic, 1600)
@@ -65,9 +58,9 @@ def test_categories_and_entities_are_the_same_live_after_a_kill_and_in_a_replay(
 
     for name, value in entities.items():
         monkeypatch.setenv(f"OSLRAU_{name.upper()}", str(value))
-    run("replay", "--topic", topic_name, *broker, "--out", tmp_path / "again")
+    run_well("replay", "--topic", topic_name, *broker, "--out", tmp_path / "again")
     assert replayed_scores(tmp_path / "again", 2) == live
-    run("replay", path, *keyed, "--partitions", 2, "--out", tmp_path / "file")
+    run_well("replay", path, *keyed, "--partitions", 2, "--out", tmp_path / "file")
     offline = replayed_scores(tmp_path / "file", 2)
     assert [list(map(without_time, scores)) for scores in offline] == [
         list(map(without_time, scores)) for scores in live

@@ -1,13 +1,13 @@
 """Workers whose records name schemas, with a real registry."""
 
 import json
+from functools import partial
 
 import orjson
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from deployment import SCHEMA, Deployment, avro, rows
 
-from faust_oslrau.app.cli import main
 from faust_oslrau.topics.formats import framed
 
 pytestmark = pytest.mark.real_kafka
@@ -77,17 +77,25 @@ def test_columns_that_the_schema_lacks_are_left_out_and_told_once(name, deployme
     rows_file.write_bytes(b"\n".join(map(orjson.dumps, found)))
     schema.write_text(SCHEMAS[name])
     deployment.changes["format"] = name
-    command = ["produce", str(rows_file), "--schema", str(schema)]
-    made = CliRunner(env=deployment.environment()).invoke(main, command)
-    assert made.exit_code == 0, made.output
-    assert made.stderr.count("left out") == 1
-    assert "not in the schema, left out: firmware, vibration.peak\n" in made.stderr
+    commands = [
+        partial(run, *command, env=deployment.environment())
+        for command in (
+            ("produce", rows_file, "--schema", schema),
+            ("replay", rows_file, "--out", tmp_path / "scores"),
+        )
+    ]
+    for command in commands:
+        made = command()
+        assert made.exit_code == 0, made.output
+        assert made.stderr.count("left out") == 1
+        assert "not in the schema, left out: firmware, vibration.peak\n" in made.stderr
     assert len(deployment.client.read(deployment.topic)) == 5
 
     rows_file.write_bytes(b'{"temp": 20.0, "mod": "idle"}')
-    made = CliRunner(env=deployment.environment()).invoke(main, command)
-    assert made.exit_code == 1
-    assert "expected a row of the schema, got none of its fields but temp, mod" in made.stderr
+    for command in commands:
+        made = command()
+        assert made.exit_code == 1
+        assert "expected a row of the schema, got none of its fields but temp, mod" in made.stderr
 
 
 def _assert_other_commands_read(deployment, tmp_path):

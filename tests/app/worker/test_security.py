@@ -5,7 +5,7 @@ import time
 
 import pytest
 from clean_run import assert_as_clean, clean_run, rows, scores_of
-from click.testing import CliRunner
+from command_line import run
 from secure_kafka import (
     PASSWORD,
     TOKEN_SECONDS,
@@ -16,8 +16,6 @@ from secure_kafka import (
     new_token,
     secure_kafka,
 )
-
-from faust_oslrau.app.cli import main
 
 pytestmark = pytest.mark.real_kafka
 
@@ -33,43 +31,30 @@ def kafka(kafka_installed, keys, tmp_path_factory):
         yield broker
 
 
-def _by_password(kafka, keys, mechanism="SCRAM-SHA-512"):
-    return {
-        "broker": kafka.secure_servers("SASL_SSL"), "security_protocol": "SASL_SSL",
-        "security_ca_file": keys.ca_file, "sasl_mechanism": mechanism, "sasl_username": USER,
-        "sasl_password": PASSWORD,
-    }  # fmt: skip
+@pytest.fixture
+def come(kafka, keys, tmp_path):
+    """A function that returns settings to come to the broker as the user `worker`."""
 
+    def come(way="SCRAM-SHA-512"):
+        if way == "certificate":
+            files = {f"security_{name}": getattr(keys, name) for name in ("cert_file", "key_file")}
+            own = {"security_protocol": "SSL", **files}
+        else:
+            own = {"security_protocol": "SASL_SSL", "sasl_mechanism": way}
+            own |= (
+                {"sasl_token_file": tmp_path / "token"}
+                if way == "OAUTHBEARER"
+                else {"sasl_username": USER, "sasl_password": PASSWORD}
+            )
+        broker = kafka.secure_servers(own["security_protocol"])
+        return {"broker": broker, "security_ca_file": keys.ca_file, **own}
 
-_OF_PASSWORDS = ("sasl_username", "sasl_password")
-
-
-def _by_token(kafka, keys, file):
-    access = _by_password(kafka, keys, "OAUTHBEARER") | {"sasl_token_file": file}
-    return {name: value for name, value in access.items() if name not in _OF_PASSWORDS}
-
-
-def _by_certificate(kafka, keys):
-    return {
-        "broker": kafka.secure_servers("SSL"),
-        "security_protocol": "SSL",
-        "security_ca_file": keys.ca_file,
-        "security_cert_file": keys.cert_file,
-        "security_key_file": keys.key_file,
-    }
+    return come
 
 
 @pytest.fixture
-def access(kafka, keys, request):
-    """Settings to come to the broker as the user `worker`."""
-    if request.param == "certificate":
-        return _by_certificate(kafka, keys)
-    return _by_password(kafka, keys, request.param)
-
-
-@pytest.fixture
-def password(kafka, keys):
-    return _by_password(kafka, keys)
+def password(come):
+    return come()
 
 
 _OUTPUTS = ("scores", "anomalies", "dead", "snapshots")
@@ -94,31 +79,44 @@ def allowed(allowed_to_write, servers, topic_name):
 
 
 @pytest.fixture
+def create_topics(client, settings, topic_name):
+    """A function that creates all topics of a worker, with a partition each."""
+
+    def create():
+        outputs = (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic)
+        for topic in (topic_name, *outputs):
+            client.create(topic, 1)
+        client.create(settings.snapshots_topic, 1, **{"cleanup.policy": "compact"})
+
+    return create
+
+
+@pytest.fixture
 def command(settings):
     """A function that runs a command with the test's settings."""
     names = ("app_id", "scores_topic", "anomalies_topic", "dead_letter_topic", "snapshots")
     own = {name: getattr(settings, name) for name in names}
     own["source_topics"] = settings.source_topics[0]
 
-    def run(access, *arguments):
+    def with_settings(access, *arguments):
         environment = {f"OSLRAU_{name.upper()}": str(v) for name, v in {**own, **access}.items()}
-        return CliRunner().invoke(main, [*map(str, arguments)], env=os.environ | environment)
+        return run(*arguments, env=os.environ | environment)
 
-    return run
+    return with_settings
 
 
 @pytest.mark.parametrize(
-    ("access", "delivery"),
+    ("way", "delivery"),
     [
         ("SCRAM-SHA-256", "at_least_once"),
         ("SCRAM-SHA-512", "exactly_once"),
         ("certificate", "at_least_once"),
     ],
-    indirect=["access"],
 )
 def test_a_worker_with_these_rights_and_no_others_scores_and_goes_on(
-    delivery, access, allowed, client, settings, start_worker, topic_name
+    delivery, way, come, allowed, client, settings, start_worker, topic_name
 ):
+    access = come(way)
     client.create(topic_name, 2)
     for seed in (0, 1):
         client.send(topic_name, rows(1000, 2, seed))
@@ -130,12 +128,12 @@ def test_a_worker_with_these_rights_and_no_others_scores_and_goes_on(
 
 
 def test_a_worker_comes_with_a_token_from_a_file_that_is_read_again(
-    kafka, keys, allowed, client, settings, start_worker, topic_name, tmp_path
+    come, allowed, client, settings, start_worker, topic_name, tmp_path
 ):
     client.create(topic_name, 2)
     file = tmp_path / "token"
     file.write_text(new_token(USER, 60) + "\n")
-    worker = start_worker(**_by_token(kafka, keys, file)).wait_ready()
+    worker = start_worker(**come("OAUTHBEARER")).wait_ready()
     for seed in range(2):  # the broker ends all connections in between
         file.write_text(new_token(USER, 60))
         client.send(topic_name, rows(400, 2, seed))
@@ -151,21 +149,21 @@ def test_every_command_takes_the_same_settings(
     allow(servers, "topic", topic_name, "write", "create")
     data = tmp_path / "data.csv"
     data.write_text("a,b\n" + "".join(f"{i % 97},{i % 89}\n" for i in range(600)))
-    made = command(
-        password, "produce", data, "--topic", topic_name, "--create-topic", "--partitions", 1
-    )
-    assert made.exit_code == 0, made.output
-    assert start_worker(**password).wait_records(600).terminate() == 0
-    listed = command(password, "inspect", "--partition", f"{topic_name}/0")
-    assert listed.exit_code == 0 and "offset 600" in listed.output
-    changed = command(password, "inspect", "--reset", 100, "--yes")
-    assert changed.exit_code == 0, changed.output
-    out = tmp_path / "scores.ndjson"
-    replayed = command(password, "replay", "--topic", topic_name, "--out", out)
-    assert replayed.exit_code == 0, replayed.output
+    out, told = tmp_path / "scores.ndjson", ""
+    for name, *arguments in (
+        ("produce", data, "--topic", topic_name, "--create-topic", "--partitions", 1),
+        ("inspect", "--partition", f"{topic_name}/0"),
+        ("inspect", "--reset", 100, "--yes"),
+        ("replay", "--topic", topic_name, "--out", out),
+    ):
+        done = command(password, name, *arguments)
+        assert done.exit_code == 0, done.output
+        told += done.output
+        if name == "produce":
+            assert start_worker(**password).wait_records(600).terminate() == 0
     scores = [score.value for score in client.read(settings.scores_topic)]
     assert out.read_bytes().splitlines() == scores
-    assert PASSWORD not in made.output + listed.output + changed.output + replayed.output
+    assert "offset 600" in told and PASSWORD not in told
 
 
 def test_schemas_that_were_accepted_and_may_not_be_read_are_no_reason_to_ask_the_registry(
@@ -186,21 +184,20 @@ def test_schemas_that_were_accepted_and_may_not_be_read_are_no_reason_to_ask_the
 @pytest.fixture(
     params=["password", "user", "mechanism", "authority", "name", "certificate", "token"]
 )
-def refused(kafka, keys, password, tmp_path, request):
+def refused(come, password, tmp_path, request):
     """Settings with something wrong in them, and what is said of it."""
+    stranger = Keys(tmp_path)
     if request.param == "certificate":
-        stranger = Keys(tmp_path)
         wrong = {"security_cert_file": stranger.cert_file, "security_key_file": stranger.key_file}
-        return _by_certificate(kafka, keys) | wrong, "TLS fails"
+        return come("certificate") | wrong, "TLS fails"
     if request.param == "token":
-        file = tmp_path / "token"
-        file.write_text(new_token(USER, -1))
-        return _by_token(kafka, keys, file), "the token is refused, or has expired"
+        (tmp_path / "token").write_text(new_token(USER, -1))
+        return come("OAUTHBEARER"), "the token is refused, or has expired"
     wrong, said = {
         "password": ({"sasl_password": "wrong-horse"}, "invalid credentials"),
         "user": ({"sasl_username": "nobody"}, "invalid credentials"),
         "mechanism": ({"sasl_mechanism": "PLAIN"}, "UnsupportedSaslMechanismError for PLAIN"),
-        "authority": ({"security_ca_file": Keys(tmp_path).ca_file}, "certificate is not accepted"),
+        "authority": ({"security_ca_file": stranger.ca_file}, "certificate is not accepted"),
         "name": ({"broker": password["broker"].replace("127.0.0.1", "localhost")}, "mismatch"),
     }[request.param]
     return password | wrong, said
@@ -261,12 +258,9 @@ def lacking(servers, topic_name, request):
 
 
 def test_a_right_that_is_lacking_ends_the_start_of_a_worker_and_is_told_by_inspect(
-    lacking, allowed, password, client, settings, start_worker, command, topic_name
+    lacking, allowed, password, create_topics, start_worker, command
 ):
-    client.create(topic_name, 1)
-    for topic in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
-        client.create(topic, 1)
-    client.create(settings.snapshots_topic, 1, **{"cleanup.policy": "compact"})
+    create_topics()
     listed = command(password, "inspect")
     assert listed.exit_code == 3
     assert listed.output.splitlines()[-1].endswith(lacking)
@@ -276,12 +270,9 @@ def test_a_right_that_is_lacking_ends_the_start_of_a_worker_and_is_told_by_inspe
 
 
 def test_inspect_tells_of_rights_that_a_worker_can_do_without(
-    password, allowed, command, client, servers, topic_name, settings
+    password, allowed, command, create_topics, servers, settings
 ):
-    client.create(topic_name, 1)
-    client.create(settings.scores_topic, 1)
-    client.create(settings.anomalies_topic, 1)
-    client.create(settings.snapshots_topic, 1, **{"cleanup.policy": "compact"})
+    create_topics()
     deny(servers, "topic", settings.scores_topic, "describe_configs")
     listed = command(password, "inspect")
     assert listed.exit_code == 0
@@ -328,12 +319,9 @@ def test_a_worker_that_may_not_add_partitions_is_refused_at_start_in_one_line(
 
 
 def test_new_partitions_without_output_partitions_wait_and_the_others_continue(
-    password, allowed_to_write, servers, client, start_worker, settings, topic_name
+    password, allowed_to_write, create_topics, servers, client, start_worker, topic_name
 ):
-    client.create(topic_name, 1)
-    for topic in (settings.scores_topic, settings.anomalies_topic, settings.dead_letter_topic):
-        client.create(topic, 1)
-    client.create(settings.snapshots_topic, 1, **{"cleanup.policy": "compact"})
+    create_topics()
     worker = start_worker(**password).wait_ready()
     client.add_partitions(topic_name, 2)
     worker.wait_until(lambda: "partitions from 1 on are not read" in worker.log(), "aware of it")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from clean_run import assert_as_clean, rows
+from clean_run import assert_as_clean, clean_run, rows, scores_of
 from worker_settings import snapshots_in
 
 pytestmark = pytest.mark.real_kafka
@@ -33,19 +33,32 @@ def test_a_restart_goes_on_from_the_last_snapshot(client, settings, start_worker
     assert_as_clean(client, settings, 2)
 
 
-@pytest.mark.parametrize("settings", ["topic", "folder", "bucket"], indirect=True)
-def test_after_kills_all_is_as_in_a_clean_run(client, settings, start_worker, topic_name):
+@pytest.mark.parametrize(
+    ("settings", "delivery"),
+    [
+        *((kind, "at_least_once") for kind in ("topic", "folder", "bucket")),
+        *((kind, "exactly_once") for kind in ("folder", "off")),
+    ],
+    indirect=["settings"],
+)
+def test_after_kills_all_is_as_in_a_clean_run(delivery, client, settings, start_worker, topic_name):
+    options = {"delivery": delivery, **_OFTEN}
     client.create(topic_name, 2)
-    total = 0
     for seed in range(3):
-        client.send(topic_name, rows(10_000, 2, seed))
-        total += 10_000
+        client.send(topic_name, [*rows(9_998, 2, seed), (0, b"broken"), (1, b"broken")])
         found = client.wait_messages(settings.scores_topic, 0)
-        worker = start_worker(session_timeout=2, commit_seconds=0.7, **_OFTEN)
+        worker = start_worker(session_timeout=2, commit_seconds=0.7, **options)
         client.wait_messages(settings.scores_topic, found + 4_000)  # in the middle of its work
         worker.kill()
-    last = start_worker(**_OFTEN).wait_ready()
-    last.wait_offsets(total // 2)
-    assert last.metric("oslrau_records_total", outcome="replayed") < total / 2
+    last = start_worker(**options).wait_ready()
+    last.wait_offsets(15_000)
+    is_off = settings.snapshots == "off"
+    assert ("oslrau_snapshot_bytes{" in last.get("/metrics")[1]) != is_off
+    assert is_off or last.metric("oslrau_records_total", outcome="replayed") < 15_000
     assert last.terminate() == 0
-    assert_as_clean(client, settings, 2, "at_least_once")
+    if delivery == "exactly_once":
+        assert len(client.read(settings.dead_letter_topic)) == 6
+    if is_off:
+        assert scores_of(client, settings) == clean_run(client, settings)[0]
+    else:
+        assert_as_clean(client, settings, 2, delivery)

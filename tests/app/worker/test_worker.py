@@ -1,40 +1,28 @@
 """Workers as processes on a real Kafka."""
 
 import asyncio
-import random
 import re
-import time
 from collections import Counter
 from itertools import chain, count
 
-import orjson
 import pytest
 from aiokafka import AIOKafkaConsumer
-from clean_run import by_partition, clean_run, scores_of
+from clean_run import by_partition, clean_run, rows, scores_of
 
 from faust_oslrau.app.pipeline import PartitionPipeline
 
 pytestmark = pytest.mark.real_kafka
-
-# Kafka deletes what is older than a week, so that the rows must look fresh.
-_NOW = int(time.time() * 1000)
 
 
 def _trace(key):
     return ("traceparent", key), ("tracestate", b"a=b")
 
 
-def _rows(number, partitions=1, seed=0):
-    """Return rows of two correlated fields, a row in two thousand far away."""
-    rng = random.Random(seed)
-    rows = []
-    for i in range(number):
-        a = rng.gauss(0, 1) + 1000 * (i % 1999 == 1998)
-        value = orjson.dumps({"a": a, "b": a + rng.gauss(0, 0.1)})
-        key = b"key-%d" % i
-        headers = (("other", b"1"), *_trace(key))
-        rows.append((i % partitions, value, key, headers, _NOW + i))
-    return rows
+def _traced(found):
+    """Return rows with headers, of which one in two thousand is far away."""
+    for i, (partition, value, key, _, time) in enumerate(found):
+        far = b'{"a": 1000, "b": 0}' if i % 1999 == 1998 else value
+        yield partition, far, key, (("other", b"1"), *_trace(key)), time
 
 
 def _contents(messages):
@@ -59,9 +47,9 @@ def _offline(records, settings):
 
 def test_live_scores_equal_the_pipelines_offline(client, settings, start_worker, topic_name):
     client.create(topic_name, 4)
-    client.send(topic_name, _rows(8000, 4))
+    client.send(topic_name, _traced(rows(8000, 4)))
     worker = start_worker().wait_records(8000)
-    client.send(topic_name, _rows(1001, 4, seed=1))  # comes in other pieces
+    client.send(topic_name, _traced(rows(1001, 4, seed=1)))  # comes in other pieces
     assert worker.wait_records(9001).terminate() == 0
     scores, anomalies = _offline(client.read(topic_name), settings)
     assert _outputs(client.read(settings.scores_topic)) == scores
@@ -83,16 +71,16 @@ def test_a_second_worker_shares_the_partitions_with_their_series_and_nothing_is_
     client, settings, start_worker, topic_name, free_port
 ):
     client.create(topic_name, 4)
-    client.send(topic_name, _rows(4000, 4))
+    client.send(topic_name, rows(4000, 4))
     first = start_worker().wait_ready().wait_records(2000)
     first.wait_until(lambda: _shown(first) == set("0123"), "showing all")
     second = start_worker(web_port=free_port())
-    client.send(topic_name, _rows(4000, 4, seed=1))
+    client.send(topic_name, rows(4000, 4, seed=1))
     second.wait_ready()
     first.wait_ready()
     for worker in (first, second):
         worker.wait_until(lambda w=worker: len(w.model()) == 2, "holding two partitions")
-    client.send(topic_name, _rows(4000, 4, seed=2))
+    client.send(topic_name, rows(4000, 4, seed=2))
     for worker in (first, second):
         worker.wait_offsets(3000)
         worker.wait_metric(2, "oslrau_assigned_partitions")
@@ -118,9 +106,10 @@ def test_bad_input_is_dead_letters_byte_for_byte(client, settings, start_worker,
     client.create(topic_name, 2)
     headers = (("traceparent", b"00-1f-2e-01"),)
     flood = [b"[%d]" % i for i in range(10_000)]
-    rows = [(1, value, b"k" if value is None else None, headers) for value in [*bad, *flood]]
-    client.send(topic_name, [*rows, *[(1, row[1]) for row in _rows(100)]])
-    worker = start_worker(features="a", max_message_bytes=1_000_000).wait_records(len(rows) + 100)
+    rejected = [(1, value, b"k" if value is None else None, headers) for value in [*bad, *flood]]
+    client.send(topic_name, [*rejected, *[(1, row[1]) for row in rows(100)]])
+    worker = start_worker(features="a", max_message_bytes=1_000_000)
+    worker.wait_records(len(rejected) + 100)
     for reason, number in Counter(bad.values()).items():
         expected = number + len(flood) * (reason == "not_an_object")
         assert worker.metric("oslrau_dead_letters_total", reason=reason) == expected
@@ -139,9 +128,9 @@ def test_bad_input_is_dead_letters_byte_for_byte(client, settings, start_worker,
 
 def test_an_aborted_transaction_is_not_scored(client, settings, start_worker, topic_name):
     client.create(topic_name)
-    client.send(topic_name, _rows(10), abort=False)
-    client.send(topic_name, _rows(10, seed=1), abort=True)
-    client.send(topic_name, _rows(10, seed=2), abort=False)
+    client.send(topic_name, rows(10), abort=False)
+    client.send(topic_name, rows(10, seed=1), abort=True)
+    client.send(topic_name, rows(10, seed=2), abort=False)
     worker = start_worker().wait_records(20)
     # Two marks, ten aborted records: the mark at the end has no record after it.
     worker.wait_metric(12, "oslrau_missing_offsets_total")
@@ -153,7 +142,7 @@ def test_an_aborted_transaction_is_not_scored(client, settings, start_worker, to
 
 def test_another_program_in_the_group_is_named(client, settings, start_worker, topic_name):
     client.create(topic_name)
-    client.send(topic_name, _rows(400))
+    client.send(topic_name, rows(400))
 
     async def join(worker):
         async with AIOKafkaConsumer(
@@ -178,7 +167,7 @@ def test_a_source_topic_may_come_later(client, settings, start_worker, topic_nam
     )
     assert worker.get("/healthz")[0] == 200
     client.create(topic_name)
-    client.send(topic_name, _rows(10))
+    client.send(topic_name, rows(10))
     assert worker.wait_ready().wait_records(10).terminate() == 0
 
 

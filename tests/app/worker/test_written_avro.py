@@ -1,9 +1,6 @@
 """Workers that write Avro, with a real registry, and those who read it."""
 
 import json
-import os
-import subprocess
-import sys
 from io import BytesIO
 
 import fastavro
@@ -57,29 +54,6 @@ def as_found(message):
 
 
 @pytest.fixture
-def start(tmp_path):
-    """Start a command of the command line, which is killed in the end."""
-    started = []
-
-    def run(environment, *arguments):
-        command = [sys.executable, "-c", "from faust_oslrau.app.cli import main; main()"]
-        with (tmp_path / "command.log").open("ab") as log:
-            process = subprocess.Popen(
-                [*command, *arguments],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=os.environ | environment,
-            )
-        started.append(process)
-        return process
-
-    yield run
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-@pytest.fixture
 def guarded(registry, tmp_path):
     with GuardedRegistry(registry, tmp_path, f"Bearer {TOKEN}").at_work() as found:
         yield found
@@ -89,13 +63,12 @@ def guarded(registry, tmp_path):
     ("source", "delivery"), [("avro", "exactly_once"), ("json", "at_least_once")]
 )
 def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with(
-    source, delivery, client, settings, start_worker, registry, guarded, tmp_path, start
+    source, delivery, client, settings, start_worker, registry, guarded, tmp_path, start_command
 ):
-    deployment = Deployment(client, settings, start_worker, guarded, tmp_path, {})
-    deployment.changes |= {
+    deployment = Deployment(client, settings, start_worker, guarded, tmp_path, {
         "format": source, "scores_format": "avro", "delivery": delivery,
         "registry_ca_file": str(guarded.ca_file), "registry_password": TOKEN,
-    }  # fmt: skip
+    })  # fmt: skip
     known = registry.register(f"{deployment.topic}-value", SCHEMA)
     values = [
         avro(known, SCHEMA, row) if source == "avro" else orjson.dumps(row) for row in found_rows()
@@ -104,7 +77,8 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
     worker = deployment.start().wait_ready()
     web = PostServer()
     environment = deployment.environment() | {"OSLRAU_NOTIFY_WEBHOOK": web.address}
-    start(environment, "notify")
+    with (tmp_path / "command.log").open("wb") as log:
+        start_command("notify", stderr=log, **environment)
     worker.wait_until(lambda: "reading" in (tmp_path / "command.log").read_text(), "notifying")
     deployment.send(values)
     worker.wait_records(ROWS)
@@ -129,9 +103,8 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
     assert deployment.live()[1] == [values[BAD]]
 
     # A command that follows the topic prints what the replay wrote.
-    following = start(
-        environment, "tail", "--json", "--since", "earliest", "--topic", settings.anomalies_topic
-    )
+    of_topic = ("--since", "earliest", "--topic", settings.anomalies_topic)
+    following = start_command("tail", "--json", *of_topic, **environment)
     written = texts["anomalies"].read_bytes().splitlines()
     expected = [present(orjson.loads(line)) for line in written]
     told = [present(orjson.loads(following.stdout.readline())) for _ in expected]
@@ -151,8 +124,8 @@ def test_what_a_worker_writes_is_avro_that_a_replay_and_every_reader_agrees_with
 
 
 def test_outputs_wait_for_their_schemas(client, settings, start_worker, registry, tmp_path):
-    deployment = Deployment(client, settings, start_worker, registry, tmp_path, {})
-    deployment.changes |= {"format": "json", "scores_format": "avro"}
+    changes = {"format": "json", "scores_format": "avro"}
+    deployment = Deployment(client, settings, start_worker, registry, tmp_path, changes)
     registry.shut()
     worker = deployment.start()
     deployment.send(map(orjson.dumps, found_rows()[:100]))
