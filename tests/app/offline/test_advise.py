@@ -190,10 +190,11 @@ def test_skewed_fields_have_transforms_that_take_their_values_and_others_do_not_
     assert advised_transforms(rows) == {"size": "log", "wait": "log1p", "net": "asinh"}
 
 
-def test_random_names_are_no_entities_where_a_level_moves_in_steps(tmp_path):
+def test_random_names_are_no_entities_where_a_level_drifts(tmp_path):
     rng = np.random.default_rng(12)
     rows = [
-        {"x": rng.normal(), "day": i // 430 + 0.5, "zone": f"z{rng.integers(8)}"} for i in range(N)
+        {"x": 0.01 * i + rng.normal(), "y": rng.normal(), "zone": f"z{rng.integers(30)}"}
+        for i in range(N)
     ]
     assert advise(tmp_path, rows)[1].entity is None
 
