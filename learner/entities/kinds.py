@@ -90,7 +90,7 @@ class Kinds:
             statistics = mixture.count, mixture.sums, mixture.squares
             if (
                 max(np.abs(each).max() for each in statistics) > _LARGEST
-                or np.abs(mixture.gaussians.mean).max() > FARTHEST
+                or np.abs(mixture.gaussians.mean).max() > FARTHEST * (1.0 + _ROUNDING)
                 or not _is_of_rows(mixture)
             ):
                 raise StateError("state: expected kinds that are made of rows")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from interpreter import needs_compiler
 
-from faust_oslrau.learner import StreamScorer
+from faust_oslrau.learner import OSLRAU, StreamScorer
 
 N = 6000
 RNG = np.random.default_rng(71)
@@ -42,6 +42,7 @@ STREAMS = {
     "a column that leaves zero": with_column(np.where(np.arange(N) < N / 2, 0.0, 1e3 * Z[:, 2])),
     "one field": RNG.normal(size=(N, 1)),
     "values at the end of the range": np.where(RNG.random((N, 3)) < 0.001, 1e300, Z[:, :3]),
+    "scales that alternate": Z[:, :3] * 10.0 ** (150 * (np.arange(N)[:, None] // 256 % 2)),
     "500 fields": RNG.normal(size=(1000, 500)) + RNG.normal(size=(1000, 1)),
 }
 
@@ -65,6 +66,17 @@ def test_scores_are_finite_and_the_budget_holds(name, kind):
     assert ((block.p_value[16 + 32 :] > 0) & (block.p_value[16 + 32 :] <= 1)).all()
     assert scorer.learner.n_nodes_ <= 2000
     assert np.isfinite(block.contributions[~np.isnan(block.contributions)]).all()
+
+
+@needs_compiler("many records of entities")
+@pytest.mark.parametrize("name", [name for name in STREAMS if name != "500 fields"])
+def test_a_state_with_entities_can_be_read_after_any_records(name):
+    rows, scorer = STREAMS[name][:3000], StreamScorer(OSLRAU(), max_entities=20)
+    for start in range(0, len(rows), 250):
+        some = range(start, start + 250)
+        scorer.process(rows[some], [k * 7 % 12 for k in some])
+        state = scorer.to_bytes()
+        assert StreamScorer.from_bytes(state).to_bytes() == state
 
 
 @pytest.mark.parametrize(
