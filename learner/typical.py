@@ -6,12 +6,10 @@ import numpy as np
 
 from .arrays import FloatArray
 from .density.gaussian_kernels import TYPICAL
+from .state_schema import LARGEST_LEARNED
 
 FARTHEST = 4.0
 """Typical distances as which larger ones count, where values are averaged."""
-
-LARGEST_DISTANCE = 1e150
-"""Distance that larger ones count as, so that their squares are numbers."""
 
 
 def typical_distances(gaps: FloatArray) -> FloatArray:
@@ -19,7 +17,7 @@ def typical_distances(gaps: FloatArray) -> FloatArray:
 
     Where most gaps are 0, the root of the mean square; 0 if nothing differs. NaN = missing.
     """
-    distance = np.minimum(np.abs(np.ascontiguousarray(gaps.T)), LARGEST_DISTANCE)
+    distance = np.minimum(np.abs(np.ascontiguousarray(gaps.T)), LARGEST_LEARNED)
     n = np.count_nonzero(~np.isnan(distance), axis=1)
     ordered = np.sort(distance)  # NaN last
     places = np.stack([np.maximum(n - 1, 0) // 2, np.minimum(n // 2, len(gaps) - 1)], axis=1)
