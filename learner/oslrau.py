@@ -35,7 +35,7 @@ class OSLRAU(NetworkDensity, Model):
     max_leaf_vars
         Most variables in one multivariate Gaussian leaf; more variables make a mixture. ``nVars``
         of Algorithm 2. With 0 or 1 all leaves are univariate. None means 16, or one less than there
-        are variables, so that a mixture can always grow.
+        are variables that were observed so far, so that a mixture can always grow.
     merges_per_batch
         Most pairs of children that a product node joins into leaves in one mini-batch; the paper
         joins one pair. None for no limit.
@@ -239,8 +239,10 @@ class OSLRAU(NetworkDensity, Model):
             self._first = np.empty((d, 0))
         return self._network, self._scaling
 
-    def _most_leaf_vars(self, d: int) -> int:
-        return min(16, d - 1) if self.max_leaf_vars is None else self.max_leaf_vars
+    def _most_leaf_vars(self) -> int:
+        if self.max_leaf_vars is not None:
+            return self.max_leaf_vars
+        return min(16, self._scaling.n_observed - 1)
 
     def _budget(self, d: int) -> int:
         fewest = d + 2 + background_nodes(d)  # with one component
@@ -295,7 +297,7 @@ class OSLRAU(NetworkDensity, Model):
             self._grows(),
             float(self.corr_threshold),
             float(self.min_count),
-            self._most_leaf_vars(network.n_variables),
+            self._most_leaf_vars(),
             network.n_variables if self.merges_per_batch is None else self.merges_per_batch,
             self._budget(network.n_variables) - due.nodes(network.n_variables),
             np.inf if self.memory is None else float(self.memory),

@@ -94,7 +94,9 @@ class Leaves(NamedTuple):
     @classmethod
     def of_values(cls, z: FloatArray, most: int) -> Leaves:
         """Place at most ``most`` leaves by the values (m,) of a variable."""
-        z = z[~np.isnan(z)] if not np.isnan(z).all() else np.zeros(1)
+        z = z[~np.isnan(z)]
+        if len(z) == 0:  # N(0, 1), as in every first network
+            return cls(np.ones(1), np.zeros(1), np.ones(1))
         values, counts = np.unique(z, return_counts=True)
         mean, variance, n = values, np.full(len(values), LEAST_VARIANCE), counts * 1.0
         if len(values) > most:

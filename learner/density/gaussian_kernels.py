@@ -27,6 +27,9 @@ from faust_oslrau.learner.vector.math import log_positive
 
 LOG_2PI = math.log(2.0 * math.pi)
 
+GAUSSIAN_ENTROPY = 0.5 * (LOG_2PI + 1.0)
+"""Entropy of N(0, 1) in nats."""
+
 TYPICAL = 0.6745
 """Median distance of a standard Gaussian from its mean."""
 

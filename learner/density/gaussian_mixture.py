@@ -82,7 +82,7 @@ class GaussianMixture:
         X = np.where(np.isnan(Z), means(Z)[:, None], Z)
         shares = np.zeros((X.shape[1], n_components))
         shares[np.arange(len(shares)), _far_apart(X.T, n_components, rng)[1]] = 1.0
-        mixture.learn(X, shares, 0.0)
+        mixture.learn(Z, shares, 0.0)  # missing values as those of N(0, I)
         return mixture
 
     @classmethod

@@ -54,9 +54,13 @@ class Entities(Stored):
     schema: ClassVar = {
         "_levels": Entry((SLOTS, "d"), -(LARGEST_VALUE**2), LARGEST_VALUE**2),
         "_statistics": Entry((SLOTS, "d", 2), 0.0, dtype="<f4"),
-        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
+        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]], nan=True),
         "_population": Entry((5, "d"), -LARGEST_VALUE, LARGEST_VALUE**2),
         "_records": counts(1),
+        "_young_until": counts(1),
+        "_unmet": Entry(("r", "w"), nan=True),
+        "_unmet_slots": counts("r"),
+        "_unmet_fresh": flags("r"),
     }
     prefix = "entity_"
 
@@ -68,12 +72,15 @@ class Entities(Stored):
         self._statistics = np.empty((0, 0, 2), np.float32)
         self._memories = Memories()
         self._reference = np.empty((2, 0))
+        self._unmet = np.empty((0, 0))  # rows since the last boundary, if fields have no units yet
+        self._unmet_slots, self._unmet_fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
         self._population = np.empty((5, 0))
         self._habits = Habits()
         self._scores = AgeScores()
         self._slots, self._fresh = np.empty(0, np.int64), np.empty(0, np.bool_)
         self._back: set[int] = set()  # rows of the last call whose entities came back
         self._records = 0
+        self._young_until = YOUNG
 
     @property
     def has_begun(self) -> bool:
@@ -110,6 +117,7 @@ class Entities(Stored):
         """Learn the units of the stream from its first rows (m, d); return these in own units."""
         d = rows.shape[1]
         self._reference = Scaling.of_rows(rows).units
+        self._unmet = np.empty((0, d))
         self._population = population.first_population(d)
         self._memories.begin(d)
         return self._standardised(rows, []).rows
@@ -126,6 +134,10 @@ class Entities(Stored):
                 start = newcomer.row
         self._standardise(rows, blank, own, slice(start, m))
         self._memories.compare(rows, self._slots, self._fresh, own.units, self._reference)
+        if np.isnan(self._reference).any():
+            self._unmet = np.concatenate([self._unmet, rows])
+            self._unmet_slots = np.concatenate([self._unmet_slots, self._slots])
+            self._unmet_fresh = np.concatenate([self._unmet_fresh, self._fresh])
         return own
 
     def _standardise(self, rows: FloatArray, blank: Mask, own: InUnits, at: slice) -> None:
@@ -221,9 +233,11 @@ class Entities(Stored):
         The watch finds an entity unusual up to a p-value of ``alarm_rate``.
         """
         before, self._records = self._records, n
+        if len(self._unmet) > 0:
+            self._meet()
         self._habits.end_batch()
         self._scores.end_batch(learning=learning)
-        if learning and (n <= YOUNG or n // YOUNG > before // YOUNG):
+        if learning and (n <= self._young_until or n // YOUNG > before // YOUNG):
             some = population.sampled(len(self.roster))
             self._population = population.estimate(
                 self._levels[some], self._statistics[some], self._population
@@ -233,6 +247,29 @@ class Entities(Stored):
                 profiles.compare(self.watch, self.known, some)
         if self.watch.is_due(before, n):
             profiles.judge(self.watch, self.known, alarm_rate)
+
+    def _meet(self) -> None:
+        """Learn units and levels of fields that came since the last boundary, and are missing yet.
+
+        In units of the prior they would seem to change once it is known what entities are like.
+        """
+        found = Scaling.of_rows(self._unmet).units
+        new = np.isnan(self._reference[0]) & ~np.isnan(found[0])
+        if new.any():
+            rows, means, own, population, reference = (
+                array.compress(new, axis=1)  # kernels are compiled for arrays in this order
+                for array in (self._unmet, self._levels, self._statistics, self._population, found)
+            )
+            standardise(
+                rows, self._unmet_slots, self._unmet_fresh, means, own, population, reference,
+                np.empty(rows.shape), np.empty(len(rows)), np.empty((*rows.shape, 3)),
+            )  # fmt: skip
+            self._levels[:, new], self._statistics[:, new] = means, own
+            self._reference[:, new] = reference
+            self._young_until = self._records + YOUNG
+        none = slice(0)
+        self._unmet = self._unmet[none]
+        self._unmet_slots, self._unmet_fresh = self._unmet_slots[none], self._unmet_fresh[none]
 
     @property
     def known(self) -> profiles.Known:
@@ -311,9 +348,11 @@ class Entities(Stored):
         held, width, first = len(self.roster), d or 0, 0
         if not self.has_begun:
             held, width, first, scored = 0, 0, pending, 0
-        self.read_state(arrays, slots=held, d=width)
+        self.read_state(arrays, slots=held, d=width, r=range(pending + 1), w=(0, width))
         self._slots, self._fresh = read(arrays, _FIRST, self.prefix, m=first)
         expect((self._slots < len(self.roster)).all(), "entities of the first records")
+        location, scale = np.isnan(self._reference)
+        expect((location == scale).all(), "a location and a scale of each field")
         # else scores would be no numbers
         least = np.array([[POSITIVE], *3 * [[population.SMALLEST_VARIANCE]]])
         enough = self._population[[B0, NU, TAU2, MEMORY]] >= least

@@ -63,7 +63,8 @@ class MixedDensity(RowPredictives):
         rows = np.ascontiguousarray(X, np.float64)
         nats, mean, deviation = self._network.given_others(rows)
         log_density, log_weight = self._log_densities(rows), self._log_weights
-        others = log_density[:, :1] + np.where(np.isnan(rows), 0.0, nats)
+        # fields that the network has not seen yet are missing to it
+        others = log_density[:, :1] + np.nan_to_num(nats)
         told = np.stack([others, mean, deviation])[:, None]
         told = np.concatenate([told, self._of_gaussians(rows.T).swapaxes(2, 3)], axis=1)
         told[0] += log_weight.T[:, :, None]

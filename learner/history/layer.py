@@ -96,8 +96,8 @@ class History(Stored):
         A slot of -1 is one that nothing is known of.
         """
         result = np.full((len(slots), self.n_columns(d)), np.nan)
-        if self._centred:
-            result[:, d:] = 0.0
+        if self._centred and self._spread.size > 0:
+            result[:, d:] = np.where(self._spread.ravel() < np.inf, 0.0, np.nan)
         for row, slot in enumerate(slots.tolist()):
             if 0 <= slot < len(self._means):
                 known = self._means[slot, :, :, WEIGHT].ravel() > 0.0

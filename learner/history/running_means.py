@@ -95,7 +95,7 @@ def take_means(
     are time stamps in milliseconds, negative for none. ``length`` and ``timed`` (s,) are the spans,
     ``spread`` (s, d) is how far values usually lie from their means. Changes ``means``
     (slots, s, d, 2) and ``last`` (slots,), the latest time stamp of each slot. Before its first
-    value, the mean of a field is 0 if values are ``centred``, else missing.
+    value, a field's mean is 0 if values are ``centred`` and it has come in some slot, else missing.
     """
     for r in range(X.shape[0]):
         slot = slots[r]
@@ -110,7 +110,8 @@ def take_means(
             for v in range(X.shape[1]):
                 own, x = means[slot, s, v], X[r, v]
                 known = own[WEIGHT] > 0.0
-                mean = own[MEAN] if known or centred else math.nan
+                is_seen = known or (centred and spread[s, v] < math.inf)
+                mean = own[MEAN] if is_seen else math.nan
                 result[r, (s + 1) * X.shape[1] + v] = mean
                 if known:
                     own[WEIGHT] = max(keep * own[WEIGHT], SMALLEST_WEIGHT)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.density.components import Components, new_components
+from faust_oslrau.learner.density.gaussian_kernels import GAUSSIAN_ENTROPY
 from faust_oslrau.learner.errors import NotFittedError
 from faust_oslrau.learner.network.layout import (
     KIND_NAMES,
@@ -21,6 +22,7 @@ from faust_oslrau.learner.network.layout import (
 )
 from faust_oslrau.learner.network.structure import Network
 from faust_oslrau.learner.parameters import require
+from faust_oslrau.learner.vector.blocks import row_sums
 
 from .drawing import NO_PARENT, Drawn, Node
 from .inference import given_others, moments, sample
@@ -124,6 +126,15 @@ class NetworkDensity(Drawn):
         Z, jacobian = self._scaling.apply(rows)
         log_density, values = network.evaluate(Z)
         return Evaluation(log_density - jacobian, rows, Z, values, network, self.n_records_)
+
+    def usual_log_density(self, X: FloatArray) -> FloatArray:
+        """Return the log-density (m,) that rows (m, d) with these fields have on average.
+
+        If each were N(0, 1) in standardised units. So what a log-density is above it does not
+        depend on the units of fields, nor on how many a row lacks.
+        """
+        nats = np.log(self._scaling.scale) + GAUSSIAN_ENTROPY
+        return -row_sums(np.where(np.isnan(X + nats), 0.0, nats))
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compare each field with the others: ``contributions`` and ``expected`` in one call.

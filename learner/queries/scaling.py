@@ -57,13 +57,18 @@ class Scaling:
 
     @property
     def units(self) -> FloatArray:
-        """Location and scale (2, d), 0 and 1 where a variable was never observed."""
-        return np.stack([np.nan_to_num(self.location), np.nan_to_num(self.scale, nan=1.0)])
+        """Location and scale (2, d)."""
+        return np.stack([self.location, self.scale])
+
+    @property
+    def n_observed(self) -> int:
+        """How many variables were observed."""
+        return int(np.count_nonzero(~np.isnan(self.scale)))
 
     @property
     def is_complete(self) -> bool:
         """Whether every variable was observed."""
-        return not np.isnan(self.scale).any()
+        return self.n_observed == len(self.scale)
 
     def learn(self, X: FloatArray) -> None:
         """Set location and scale of the variables first observed in ``X`` (m, d)."""

@@ -8,19 +8,16 @@ known of each field alone counts as well: a wrong value of another field cannot 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
+from faust_oslrau.learner.density.gaussian_kernels import GAUSSIAN_ENTROPY
 from faust_oslrau.learner.protocol import Comparable, of_rows
 
 from .tail_mass import FARTHEST, units
-
-GAUSSIAN_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
-"""Entropy of N(0, 1) in nats."""
 
 
 class Comparison(NamedTuple):

@@ -98,7 +98,8 @@ def expected_range(
         or state.history is not None
     ):
         return np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
-    log_density = state.learner.score_samples(rows) + state.transforms.log_jacobian(rows)
+    learner, slopes = state.learner, state.transforms.log_jacobian(rows)
+    log_density = learner.score_samples(rows) - learner.usual_log_density(rows) + slopes
     alone, is_usual = _alone(state, rows), _usual(state)
     mean, deviation = expectation(state.learner, rows, log_density, alone, is_usual)
     half = deviations * deviation

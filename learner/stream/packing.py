@@ -22,7 +22,7 @@ Values = dict[str, Any]
 
 S = TypeVar("S", bound=ScorerParameters)
 
-STATE_FORMAT = 11
+STATE_FORMAT = 12
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 
@@ -105,6 +105,8 @@ def to_parts(scorer: ScorerParameters) -> Parts:
         **state.neighbours.state(),
         **state.tail_mass.state(),
         **state.ranges.state(),
+        **state.late.state(),
+        **state.recent.state(),
         **state.reference.state(),
         **state.repeats.state(_slots(state)),
         **_pending(state),
@@ -207,8 +209,10 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if state.history is not None:
         state.history.restore(arrays, state.n_fields)
     if state.seasons is not None:
-        n_pending = _n_pending(state) if state.has_units else 0
-        state.seasons.restore(arrays, state.n_fields, n_pending)
+        state.seasons.restore(arrays, state.n_fields)
+    state.late.restore(arrays, state.n_fields)
+    n_kept = _n_pending(state) if state.keeps_rows else 0
+    state.recent.restore(arrays, state.n_fields, n_kept)
     if state.relevance.is_on:
         state.relevance.read_state(arrays)
     if state.silences is not None:

@@ -37,6 +37,9 @@ def all_measures(
 ) -> FloatArray:
     """Return the log-density of rows as the learner has it, nearness and tail mass (m, k).
 
+    Log-densities are what they are above `usual_log_density`, so that a missing value counts as a
+    usual one.
+
     With a history, the learner's log-density is that of a row and its running means together, which
     shows faults that last. The last measure is the log-density given the means, ``past`` (m,) less,
     which shows faults of single records. Tail mass is that of the row alone: after a fault, running
@@ -47,7 +50,7 @@ def all_measures(
     density and mass are those of a row and its categories together.
     """
     own_fields = state.own_fields(rows)
-    columns = [evaluation.log_density]
+    columns = [evaluation.log_density - state.learner.usual_log_density(rows)]
     if isinstance(evaluation, Mixed):
         columns.append(evaluation.log_mass)
     elif state.has_nearness:
@@ -60,8 +63,9 @@ def all_measures(
     if state.categories is not None:  # of all records, those with such categories
         columns[0] = columns[0] + log_probability
         columns[-1] = columns[-1] + log_probability
-    if past is not None:
-        columns.append(columns[0] - past)
+    if past is not None and state.history is not None:
+        usual = state.learner.usual_log_density(state.history.past(rows))
+        columns.append(columns[0] - (past - usual))
     return np.array(columns).T  # numpy is slow at rows of three
 
 

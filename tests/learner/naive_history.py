@@ -24,7 +24,7 @@ class NaiveMeans:
     def _take(self, slot, s, v, x, seconds, spread):
         length, timed = self.spans[s]
         known = self.values.setdefault((slot, s, v), [])
-        mean = 0.0 if self.centred else math.nan
+        mean = 0.0 if self.centred and math.isfinite(spread) else math.nan
         if known:
             total = sum(weight for _, weight in known)
             mean = sum(value * weight for value, weight in known) / total

@@ -45,6 +45,11 @@ def test_running_means_are_those_of_the_oracle(centred):
 
 def test_a_new_entity_in_a_slot_knows_nothing_of_the_one_before():
     history = History(("5",), centred=True)
+    first = history.take(
+        np.array([[1.0], [3.0]]), np.arange(2), np.ones(2, np.bool_), np.full(2, -1)
+    )
+    assert np.isnan(first[:, 1]).all()  # nor does any other
+    history.update(np.array([[1.0, 3.0]]), -1)
     rows, fresh = np.full((4, 1), 8.0), np.array([True, False, True, False])
     found = history.take(rows, np.zeros(4, np.int64), fresh, np.full(4, -1))
     assert found[:, 1].tolist() == [0.0, 8.0, 0.0, 8.0]
