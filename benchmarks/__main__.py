@@ -30,6 +30,7 @@ from . import (
     habits,
     incidents,
     large,
+    late,
     metrics,
     quality,
     ranking,
@@ -100,6 +101,7 @@ STREAM_BENCHMARKS: dict[str, Callable[..., None]] = {
     "readout": readout.run,
     "habits": habits.run,
     "relevance": relevance.run,
+    "late": late.run,
 }
 """Those that generate their streams; each takes ``out`` and ``quick``."""
 

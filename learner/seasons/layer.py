@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, flags, read
@@ -25,6 +25,7 @@ from .days import (
     Usual,
     between_hours,
 )
+from .recent import RecentRows, Rows
 from .shapes import find_shape, median, middle, without_days
 
 FEWEST_DAYS, FEWEST_WEEKS = 5, 4
@@ -45,7 +46,7 @@ _USUAL = {"usual": Entry((2, WEEK, "d"), [[[-LARGEST]], [[POSITIVE]]])}
 class Seasons(Stored):
     """The level and spread of each field at each hour of the week.
 
-    They change in ``learn`` alone, which the scorer calls at learning boundaries, and only when
+    They change in ``end_batch`` alone, which the scorer calls at learning boundaries, and only when
     a date was closed. A row is taken at its own time or, without one, at that of the row before.
 
     Parameters
@@ -69,6 +70,7 @@ class Seasons(Stored):
 
     def __init__(self, zone: str) -> None:
         self.zone = zone
+        self.recent = RecentRows()
         self._calendar = Calendar(zone)
         self._latest = -1
         self._reference = np.empty((2, 0))
@@ -77,10 +79,25 @@ class Seasons(Stored):
         self._centre = np.empty(0)
         self._usual = Usual.constant(0)
 
-    def take(self, rows: FloatArray, times: IntArray) -> InUnits:
-        """Return the next rows (m, d) less what is usual at their hour, at `known` ``times``."""
-        self._latest = int(times[-1]) if len(times) else self._latest
-        return self.less_usual(rows, times)
+    def take(
+        self,
+        values: FloatArray,
+        times: IntArray,
+        slots: IntArray,
+        fresh: Mask,
+        beside: FloatArray | None = None,
+    ) -> InUnits:
+        """Return the next rows (m, d) less what is usual at their hour, and keep them.
+
+        ``times`` (m,) are time stamps in milliseconds, negative for none; ``slots``, ``fresh`` (m,)
+        and ``beside`` (m, 2) are kept with the rows.
+        """
+        filled = self.known(times)
+        self._latest = int(filled[-1]) if len(filled) else self._latest
+        kept = np.zeros((len(values), 2)) if beside is None else beside
+        rows = Rows(values, filled, slots, fresh, kept)
+        self.recent.add(rows)
+        return self.less_usual(rows)
 
     @property
     def n_days(self) -> int:
@@ -88,36 +105,40 @@ class Seasons(Stored):
         return len(self._days.dates)
 
     def known(self, times: IntArray) -> IntArray:
-        """Return time stamps (m,) in milliseconds, that of the row before for a negative one."""
+        """Return time stamps (m,), that of the row before in place of an unknown one."""
         place = np.maximum.accumulate(np.where(times >= 0, np.arange(len(times)), -1))
         return np.where(place >= 0, times[place], self._latest)
 
-    def less_usual(self, rows: FloatArray, times: IntArray) -> InUnits:
-        """Return rows (m, d) less what is usual at their hour, at `known` ``times`` (m,)."""
-        m, d = rows.shape
+    def less_usual(self, rows: Rows) -> InUnits:
+        """Return rows less what is usual at their hour."""
+        m, d = rows.values.shape
         if self._usual.level.shape[1] == 0:  # before the first boundary
             units = np.broadcast_to([0.0, 1.0], (m, d, 2))
-            return InUnits(rows, np.zeros(m), units)
-        date, hour = self._calendar.local(times)
+            return InUnits(rows.values, np.zeros(m), units)
+        date, hour = self._calendar.local(rows.times)
         known = (date != UNKNOWN)[:, None]
         at = np.where(known[:, 0], weekday(date) * QUARTERS + (hour * OF_HOUR).astype(np.int64), 0)
         ratio = np.where(known, self._usual.ratio[at], 1.0)
         shift = np.where(known, self._usual.level[at] + self._centre * (1.0 - ratio), 0.0)
-        slope = np.where(known & ~np.isnan(rows), -self._usual.log_ratio[at], 0.0)
+        slope = np.where(known & ~np.isnan(rows.values), -self._usual.log_ratio[at], 0.0)
         units = np.stack([shift, ratio], axis=2)
-        return InUnits((rows - shift) / ratio, row_sums(slope), units)
+        return InUnits((rows.values - shift) / ratio, row_sums(slope), units)
 
-    def learn(self, rows: FloatArray, times: IntArray) -> bool:
-        """Learn the rows (m, d) of a batch; return whether other shapes count from now on.
+    def end_batch(self, *, learning: bool) -> bool:
+        """End a learning batch; return whether other shapes count from now on.
 
         Then the units of rows have changed.
         """
-        self._begin(rows)
+        latest = self.recent.settle()
+        if not learning:
+            return False
+        self._begin(latest.values)
         location, scale = self._reference
-        date, hour = self._calendar.local(times)
-        shift, ratio = np.moveaxis(self.less_usual(rows, times).units, 2, 0)
-        rest = rows - (shift + ratio * self._centre)
-        closed = self._days.add((rows - location) / scale, rest / scale, times, date, hour)
+        date, hour = self._calendar.local(latest.times)
+        shift, ratio = np.moveaxis(self.less_usual(latest).units, 2, 0)
+        rest = latest.values - (shift + ratio * self._centre)
+        values = (latest.values - location) / scale
+        closed = self._days.add(values, rest / scale, latest.times, date, hour)
         return closed and self._learn()
 
     def _begin(self, values: FloatArray) -> None:
@@ -192,15 +213,17 @@ class Seasons(Stored):
             **super().state(),
             "season_usual": np.stack(self._usual[:2]),
             **self._days.state(),
+            **self.recent.state(),
         }
 
-    def restore(self, arrays: Arrays, d: int | None) -> None:
-        """Restore a state of ``d`` fields; StateError if it cannot be one."""
+    def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
+        """Restore a state of ``d`` fields, ``pending`` rows of which wait for the next boundary."""
         self.read_state(arrays, d=(0, d or 0))
         (usual,) = read(arrays, _USUAL, self.prefix, d=len(self._centre))
         self._usual = Usual.of(*usual)
         self._days = Days(len(self._centre))
         self._days.restore(arrays)
+        self.recent.restore(arrays, d, pending)
 
 
 def of_dates(level: FloatArray, dates: IntArray) -> FloatArray:

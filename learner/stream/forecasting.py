@@ -10,6 +10,7 @@ from faust_oslrau.learner.arrays import FloatArray, IntArray
 from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.protocol import Predictive, RowDensities
 from faust_oslrau.learner.scoring.block import BAND, Forecast
+from faust_oslrau.learner.seasons.recent import Rows
 
 from .state import Layered, ScorerState
 
@@ -67,7 +68,8 @@ def forecast_next(state: ScorerState, keys: Sequence[Key], times: IntArray) -> F
             ahead.mix(unknown, state.learner.evaluate(unknown))
             density = ahead.conditionals(density, np.ones(k, np.bool_))
     if state.seasons is not None:
-        season_units = state.seasons.less_usual(unknown, state.seasons.known(times)).units
+        rows = Rows(unknown, state.seasons.known(times), slots, np.zeros(k, np.bool_), np.zeros(k))
+        season_units = state.seasons.less_usual(rows).units
     learned = unknown if state.history is None else state.history.foresee(slots, d)
     return _wide(state, bands(state, density, learned, own_units, season_units))
 

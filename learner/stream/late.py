@@ -1,4 +1,4 @@
-"""Fields that come late: when the network is to be learned anew because of them."""
+"""Fields that come late: the network is learned anew from rows that have them."""
 
 from __future__ import annotations
 
@@ -7,47 +7,66 @@ from typing import ClassVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.state_schema import counts, flags
+from faust_oslrau.learner.state_schema import Entry, flags
 from faust_oslrau.learner.stored import Stored
-
-from .recent import MOST
 
 EARLY = 512
 """Records of a stream after which a field that is new in it is late."""
 
+ENOUGH = 4096
+"""Rows from which the network is learned anew."""
+
 
 class LateFields(Stored):
-    """Which fields a stream has, and how long the rows with a late one have to be collected.
+    """Which fields a stream has, and the rows learned since the last late one came.
 
     A field is there once half of a learning batch have it; in the first records, once one has.
+
+    Attributes
+    ----------
+    rows
+        The rows (n, columns) as the learner was given them, oldest first.
     """
 
-    schema: ClassVar = {"_there": flags("d"), "_left": counts(1, most=MOST)}
+    schema: ClassVar = {
+        "_there": flags("d"),
+        "_is_awaited": flags(1),
+        "rows": Entry(("n", "columns"), nan=True),
+    }
     prefix = "late_"
 
     def __init__(self) -> None:
         self._there = np.empty(0, np.bool_)
-        self._left = 0
+        self._is_awaited = False
+        self.rows = np.empty((0, 0))
 
-    @property
-    def are_awaited(self) -> bool:
-        """Whether rows have to be kept, to learn them anew."""
-        return self._left > 0
-
-    def update(self, rows: FloatArray, n: int) -> bool:
-        """Take a learning batch (m, d) that ends with the ``n``-th record of the stream.
-
-        Returns whether there are enough rows with a late field.
-        """
+    def update(self, rows: FloatArray, n: int) -> None:
+        """Look at a learning batch (m, d) that ends with the ``n``-th record of the stream."""
         m, d = rows.shape
         before = self._there if self._there.size else np.zeros(d, np.bool_)
-        is_enough, self._left = 0 < self._left <= m, max(self._left - m, 0)
         observed = np.count_nonzero(~np.isnan(rows), axis=0)
         self._there = before | (observed > (0 if n <= EARLY else m // 2))
         if n > EARLY and (self._there != before).any():
-            self._left = MOST
-        return bool(is_enough)
+            self.begin_anew()
+            self._is_awaited = True
 
-    def restore(self, arrays: Arrays, d: int | None) -> None:
-        """Restore a state of ``d`` fields; StateError if it cannot be one."""
-        self.read_state(arrays, d=(0, d or 0))
+    def keep(self, rows: FloatArray) -> None:
+        """Keep rows (m, columns) that are learned, if there has been a late field."""
+        if self._is_awaited and len(rows) > 0:
+            self.rows = np.concatenate([self.rows.reshape(-1, rows.shape[1]), rows])
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether there are enough rows to learn the network anew."""
+        return len(self.rows) >= ENOUGH
+
+    def begin_anew(self) -> None:
+        """Wait for nothing, as all is learned anew, or units have changed."""
+        self._is_awaited, self.rows = False, np.empty((0, 0))
+
+    def restore(self, arrays: Arrays, d: int | None, columns: int | None) -> None:
+        """Restore a state of ``d`` fields; StateError if it cannot be one.
+
+        The learner is given rows with so many ``columns``.
+        """
+        self.read_state(arrays, d=(0, d or 0), n=range(ENOUGH), columns=(0, columns or 0))

@@ -14,34 +14,18 @@ from faust_oslrau.learner.scoring.ranges import Ranges
 from faust_oslrau.learner.scoring.ranking import Ranking
 from faust_oslrau.learner.scoring.reference import Reference
 from faust_oslrau.learner.scoring.tail_mass import TailMass
+from faust_oslrau.learner.seasons.layer import Seasons
+from faust_oslrau.learner.seasons.recent import Rows
 
-from .recent import RecentRows, Rows
 from .row_scores import WARM_UP, rank
 from .state import FIRST_BATCH, Pending, ScorerState
 
 
-def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluation | None) -> bool:
-    """Learn the rows since the last boundary; return whether all is to be learned anew.
+def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluation | None) -> None:
+    """Take the rows since the last boundary into the reference set, and learn the usual ones.
 
     ``position`` is that of the last of these rows in the block. ``latest`` is its evaluation;
     under full load, the evaluation of all.
-    """
-    rows, changed = _learn_batch(state, block, position, latest), False
-    if state.learning:
-        changed = state.late.update(state.own_fields(rows), state.n_records)
-    if state.recent.has_pending:
-        settled = state.recent.settle()
-        if state.seasons is not None and state.learning:
-            changed |= state.seasons.learn(settled.values, settled.times)
-    return changed
-
-
-def _learn_batch(
-    state: ScorerState, block: BlockMaker, position: int, latest: Evaluation | None
-) -> FloatArray:
-    """Take the rows since the last boundary into the reference set, and learn the usual ones.
-
-    Returns all of them as the learner is given them.
     """
     rows, measures, scores, marks = map(np.concatenate, zip(*state.pending, strict=True))
     if state.categories is not None and state.categories.has_pending:
@@ -49,7 +33,7 @@ def _learn_batch(
         if not state.has_units:  # nothing is learned yet: in units of categories from the beginning
             rows = state.categories.average(latest_rows).rows
     if state.entities is not None and not state.entities.has_begun:
-        rows = _begin_units(state, rows, marks)
+        rows = _begin_units(state, rows)
     densities, is_first = measures[:, 0], state.ranking.n == 0
     known = ~np.isnan(densities)
     change = state.drift.update(densities[known]) if state.n_records > WARM_UP else None
@@ -64,30 +48,49 @@ def _learn_batch(
     if state.habits is not None and state.learning:
         state.habits.learn(rows, usual)
     before = state.learner.n_records_
+    if state.learning:
+        state.late.update(state.own_fields(rows), state.n_records)
     _take(state, rows.compress(usual, axis=0), latest)
     for start in range(0, len(released), state.batch_size):
         _take(state, released[start : start + state.batch_size], None)
     block.learned += state.learner.n_records_ - before
+    if state.late.are_enough:
+        _learn_anew(state)
     block.held_back += int(np.count_nonzero(~usual))
     _end_batch(state, rows)
-    return rows
 
 
-def _begin_units(state: ScorerState, rows: FloatArray, marks: FloatArray) -> FloatArray:
+def _begin_units(state: ScorerState, rows: FloatArray) -> FloatArray:
     """Return the stream's first rows (m, d) as the learner is given them, in entities' units."""
     if state.entities is None:
         return rows
     rows, simultaneous = state.entities.begin(rows), np.full(len(rows), -1)
-    # no season is known yet, so that rows are only kept
-    state.less_season(rows, simultaneous, np.zeros((len(rows), 2)), marks)
+    state.less_season(rows, simultaneous)  # changes nothing before a season is known
     return state.widened(rows, simultaneous)
 
 
 def _take(state: ScorerState, rows: FloatArray, evaluation: Evaluation | None) -> None:
     if state.learning:
         state.learner.partial_fit(rows, evaluation=evaluation)
+        state.late.keep(rows)
     state.neighbours.update(state.own_fields(rows))
     state.ranges.update(rows)
+
+
+def _learn_anew(state: ScorerState) -> None:
+    """Let a new network learn the rows with a late field.
+
+    The one before has learned most of its structure without it, and would know it well only after
+    as many records again. Units stay as they are, so that all else does but the habits of entities,
+    which have learned with the network; while there were some, the mass further out was not.
+    """
+    state.learner = state.learner.untrained().partial_fit(
+        state.late.rows, batch_size=state.batch_size
+    )
+    state.late.begin_anew()
+    if state.habits is not None:
+        state.habits.begin_anew()
+        state.tail_mass = TailMass()
 
 
 def _end_batch(state: ScorerState, rows: FloatArray) -> None:
@@ -106,19 +109,18 @@ def relearn(state: ScorerState) -> None:
     """Begin anew at a learning boundary with all that is in units of the network.
 
     A network that has learned fields with their season would find them unusual without it, and keep
-    what it has learned. One that has learned most of its structure without a field would know it
-    well only after as many records again. So a new one learns the last rows, as many as end with a
-    whole batch, as if they were the first ones of the stream. Nothing is scored again.
+    what it has learned. So a new one learns the last rows, as many as end with a whole batch, as if
+    they were the first ones of the stream. Nothing is scored again.
     """
+    if state.seasons is None:
+        return
     _begin_anew(state)
-    rows = state.recent.settled
-    if not state.keeps_rows:
-        state.recent = RecentRows()
+    rows = state.seasons.recent.settled
     start, stops = 0, _boundaries(len(rows.values), state.batch_size)
     rows = rows.part(slice(len(rows.values) - stops[-1], None))
     state.n_records -= len(rows.values)
     for stop in stops:
-        _take_batch(state, rows.part(slice(start, stop)))
+        _take_batch(state, state.seasons, rows.part(slice(start, stop)))
         start = stop
 
 
@@ -127,6 +129,7 @@ def _begin_anew(state: ScorerState) -> None:
     state.neighbours, state.tail_mass, state.ranking = Neighbours(), TailMass(), Ranking()
     state.reference = Reference(state.reference.adapt_after)
     state.drift, state.ranges, state.next_batch = Drift(), Ranges(), FIRST_BATCH
+    state.late.begin_anew()
     if state.entities is not None:
         state.entities.begin_anew()
     if state.history is not None:
@@ -142,16 +145,13 @@ def _boundaries(m: int, batch_size: int) -> list[int]:
     return stops
 
 
-def _take_batch(state: ScorerState, rows: Rows) -> None:
+def _take_batch(state: ScorerState, seasons: Seasons, rows: Rows) -> None:
     """Score and learn the next batch of rows, whose scores are known."""
     if state.entities is not None:
         state.entities.revisit(rows.slots, rows.fresh)
-    learned = rows.values
-    if state.seasons is not None:
-        learned = state.seasons.less_usual(learned, rows.times).rows
-    learned = state.widened(learned, rows.times)
+    learned = state.widened(seasons.less_usual(rows).rows, rows.times)
     ranked = rank(state, learned, 0.0, rows.beside) if state.has_model else None
-    state.collect(Pending.of(learned, rows.marks, ranked))
+    state.collect(Pending.of(learned, state.marks(rows.values, rows.slots), ranked))
     m = len(learned)
     unseen = BlockMaker(rows.values, np.zeros((m, 3), np.int64), np.zeros((m + 1, 2), np.int64))
-    _learn_batch(state, unseen, 0, None if ranked is None else ranked.evaluation)
+    learn(state, unseen, 0, None if ranked is None else ranked.evaluation)

@@ -106,7 +106,6 @@ def to_parts(scorer: ScorerParameters) -> Parts:
         **state.tail_mass.state(),
         **state.ranges.state(),
         **state.late.state(),
-        **state.recent.state(),
         **state.reference.state(),
         **state.repeats.state(_slots(state)),
         **_pending(state),
@@ -209,10 +208,9 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
     if state.history is not None:
         state.history.restore(arrays, state.n_fields)
     if state.seasons is not None:
-        state.seasons.restore(arrays, state.n_fields)
-    state.late.restore(arrays, state.n_fields)
-    n_kept = _n_pending(state) if state.keeps_rows else 0
-    state.recent.restore(arrays, state.n_fields, n_kept)
+        n_pending = _n_pending(state) if state.has_units else 0
+        state.seasons.restore(arrays, state.n_fields, n_pending)
+    state.late.restore(arrays, state.n_fields, state.n_columns)
     if state.relevance.is_on:
         state.relevance.read_state(arrays)
     if state.silences is not None:

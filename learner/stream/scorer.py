@@ -243,14 +243,13 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         if state.entities is not None and entities is not None:
             own = state.entities.take(learned, keys, *entities)
             learned = own.rows
-        slots = state.latest_slots(len(rows))
-        marks = state.marks(rows, slots[0])
-        seasonal = state.less_season(learned, times, beside, marks)
+        seasonal = state.less_season(learned, times, beside)
         learned = state.widened(learned if seasonal is None else seasonal.rows, times)
+        slots = state.latest_slots(len(rows))
         stuck = state.repeats.take(state.numbers(rows), *slots)
         return Layered(
             spread, numbers, slots, categorical, own, seasonal, beside, learned, stuck,
-            marks,
+            state.marks(rows, slots[0]),
         )  # fmt: skip
 
     def _advance(self, rows: FloatArray, keys: Sequence[Key], block: BlockMaker, at: slice) -> None:
@@ -267,8 +266,8 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         scored = perf_counter()
         block.score_seconds += scored - began
         if state.until_boundary == 0:
-            latest = None if ranked is None else ranked.evaluation
-            if learn(state, block, at.stop - 1, latest):
+            learn(state, block, at.stop - 1, None if ranked is None else ranked.evaluation)
+            if state.seasons is not None and state.seasons.end_batch(learning=state.learning):
                 relearn(state)
             block.learn_seconds += perf_counter() - scored
         block.entity_events += entity_events(state, at.start)

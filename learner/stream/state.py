@@ -34,7 +34,6 @@ from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 
 from .late import LateFields
-from .recent import RecentRows, Rows
 
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
@@ -163,7 +162,6 @@ class ScorerState:
     drift: Drift = field(default_factory=Drift)
     ranges: Ranges = field(default_factory=Ranges)
     late: LateFields = field(default_factory=LateFields)
-    recent: RecentRows = field(default_factory=RecentRows)
     n_records: int = 0
     n_fields: int | None = None
     pending: list[Pending] = field(default_factory=list)
@@ -225,27 +223,17 @@ class ScorerState:
             return None
         return density if history is None else lambda X: density(history.beside_unknown_means(X))
 
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether the last rows are kept, to learn them anew."""
-        return self.has_units and (self.seasons is not None or self.late.are_awaited)
-
     def less_season(
-        self, rows: FloatArray, times: IntArray, beside: FloatArray, marks: FloatArray
+        self, rows: FloatArray, times: IntArray, beside: FloatArray | None = None
     ) -> InUnits | None:
         """Return the next rows (m, d) less what is usual at their hour, None without seasons.
 
-        ``times`` (m,) are their time stamps in milliseconds, negative for none. Rows are kept if
-        they may have to be learned anew, with ``beside`` (m, 2), what is known of their categories,
-        and ``marks`` (m,).
+        ``times`` (m,) are their time stamps in milliseconds, negative for none;
+        ``beside`` (m, 2) is what is known of their categories.
         """
-        if self.seasons is not None:
-            times = self.seasons.known(times)
-        if self.keeps_rows:
-            self.recent.add(Rows(rows, times, *self.slots(len(rows)), beside, marks))
         if self.seasons is None or not self.has_units:
             return None
-        return self.seasons.take(rows, times)
+        return self.seasons.take(rows, times, *self.slots(len(rows)), beside)
 
     def widened(self, rows: FloatArray, times: IntArray) -> FloatArray:
         """Return the next rows (m, d) beside the running means of their fields, if any are kept.

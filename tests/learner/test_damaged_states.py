@@ -99,7 +99,7 @@ ACCEPTED = {
     "held_densities drift_reference history_spread incident_means incident_seen",
     "below zero": "run_last pending_marks pending_scores mass_location "
     "season_centre season_latest season_dates season_open season_last "
-    "kept_beside entity_levels habit_products habit_new_common watch_others "
+    "season_beside entity_levels habit_products habit_new_common watch_others "
     "history_last incident_means changes background rate_log_weight rate_nats",
 }
 """What may be done to which arrays: they may have any length or any number, or may be left out."""

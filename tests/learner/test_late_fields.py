@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.stream.recent import MOST
+from faust_oslrau.learner.state import unpack
+from faust_oslrau.learner.stream.late import ENOUGH
 
 START = 4000
 
@@ -63,7 +64,7 @@ def test_a_field_that_comes_late_raises_no_alarms(layers):
 
 @pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)
 def test_how_a_late_field_depends_on_others_is_learned_from_as_many_records_as_are_kept(layers):
-    n = START + MOST + 3 * 256
+    n = START + ENOUGH + 3 * 256
     X, machine = with_late_field(np.random.default_rng(2), n)
     scorer = StreamScorer(OSLRAU(), **layers)
     processed(scorer, X, machine)
@@ -77,10 +78,10 @@ def test_how_a_late_field_depends_on_others_is_learned_from_as_many_records_as_a
 
 @pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)
 def test_a_stream_with_a_late_field_may_be_cut_and_read_anywhere(layers):
-    X, machine = with_late_field(np.random.default_rng(4), START + MOST + 600)
+    X, machine = with_late_field(np.random.default_rng(4), START + ENOUGH + 600)
     whole = processed(StreamScorer(OSLRAU(), **layers), X, machine)
     scorer, found, start = StreamScorer(OSLRAU(), **layers), [], 0
-    stops = START + np.array([-9, 100, 300, 2000, MOST - 100, MOST + 200, MOST + 600])
+    stops = START + np.array([-9, 100, 300, 2000, ENOUGH - 100, ENOUGH + 200, ENOUGH + 600])
     for stop in stops.tolist():
         at = slice(start, stop)
         found.append(processed(scorer, X[at], machine[at], start).p_value)
@@ -91,7 +92,7 @@ def test_a_stream_with_a_late_field_may_be_cut_and_read_anywhere(layers):
 def test_a_field_that_is_rare_changes_nothing_for_the_others():
     """Records are learned anew only for one that half of them have."""
     rng = np.random.default_rng(5)
-    X = clusters(rng, START + MOST + 600)
+    X = clusters(rng, START + ENOUGH + 600)
     X[:, -1] = np.nan
     rare = X.copy()
     rare[START::50, -1] = rng.normal(size=len(X[START::50]))
@@ -101,12 +102,12 @@ def test_a_field_that_is_rare_changes_nothing_for_the_others():
 
 
 def test_rows_are_kept_only_while_a_late_field_is_waited_for():
-    X, _ = with_late_field(np.random.default_rng(6), START + MOST + 600)
-    scorer, sizes = StreamScorer(OSLRAU()), []
-    for some in np.split(X, [START, START + MOST // 2]):
+    X, _ = with_late_field(np.random.default_rng(6), START + ENOUGH + 600)
+    scorer, kept = StreamScorer(OSLRAU()), []
+    for some in np.split(X, [START, START + ENOUGH // 2]):
         scorer.process(some)
-        sizes.append(len(scorer.to_bytes()))
-    assert sizes[1] > max(sizes[0], sizes[2]) + MOST // 4 * X[0].nbytes
+        kept.append(len(unpack(scorer.to_bytes(), "StreamScorer")[1]["late_rows"]))
+    assert kept[0] == kept[2] == 0 < ENOUGH // 4 < kept[1]
 
 
 @pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)

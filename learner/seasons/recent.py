@@ -1,4 +1,4 @@
-"""The last rows of a stream, to learn them anew."""
+"""The last rows of a stream, to learn them anew when the season changes their units."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Rows(NamedTuple):
     Attributes
     ----------
     values
-        The rows (m, d) as they are given to the season.
+        The rows (m, d) as they were given to the season.
     times
         Their time stamps in milliseconds (m,), or those of the last row before that has one;
         negative before the first.
@@ -27,8 +27,6 @@ class Rows(NamedTuple):
         Their entities' slots (m,), and which began anew there (m,).
     beside
         What else is known of them (m, 2): of their categories, numbers up to 0.
-    marks
-        As `ScorerState.marks` has them (m,).
     """
 
     values: FloatArray
@@ -36,7 +34,6 @@ class Rows(NamedTuple):
     slots: IntArray
     fresh: Mask
     beside: FloatArray
-    marks: FloatArray
 
     def part(self, at: slice) -> Self:
         """Return some of the rows."""
@@ -49,7 +46,6 @@ _ROWS = {
     "slots": counts("m"),
     "fresh": flags("m"),
     "beside": Entry(("m", 2), most=0.0),
-    "marks": Entry(("m",), nan=True),
 }
 
 
@@ -63,11 +59,6 @@ class RecentRows:
     def add(self, rows: Rows) -> None:
         """Add the next rows."""
         self._pending.append(rows)
-
-    @property
-    def has_pending(self) -> bool:
-        """Whether there are rows since the last boundary."""
-        return len(self._pending) > 0
 
     def settle(self) -> Rows:
         """Return the rows since the last boundary, and make this one the last."""
@@ -86,15 +77,12 @@ class RecentRows:
         parts = [*self._settled, *self._pending]
         rows = joined(parts) if parts else _no_rows()
         stored = rows._replace(fresh=rows.fresh.astype(np.uint8))
-        return {f"kept_{name}": array for name, array in zip(_ROWS, stored, strict=True)}
+        return {f"season_{name}": array for name, array in zip(_ROWS, stored, strict=True)}
 
     def restore(self, arrays: Arrays, d: int | None, pending: int) -> None:
-        """Restore a state of ``d`` fields, whose last ``pending`` rows came after the boundary.
-
-        StateError if it cannot be one.
-        """
+        """Restore a state of ``d`` fields, whose last ``pending`` rows came after the boundary."""
         most = range(pending, pending + MOST + 1)
-        rows = Rows(*read(arrays, _ROWS, "kept_", m=most, d=(0, d or 0)))
+        rows = Rows(*read(arrays, _ROWS, "season_", m=most, d=(0, d or 0)))
         m = len(rows.values)
         if m > pending:
             self._settled = [rows.part(slice(m - pending))]
@@ -109,4 +97,4 @@ def joined(parts: list[Rows]) -> Rows:
 
 def _no_rows() -> Rows:
     none = np.empty(0, np.int64)
-    return Rows(np.empty((0, 0)), none, none, np.empty(0, np.bool_), np.empty((0, 2)), np.empty(0))
+    return Rows(np.empty((0, 0)), none, none, np.empty(0, np.bool_), np.empty((0, 2)))
