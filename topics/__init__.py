@@ -1,6 +1,6 @@
 """Decodes feature records, and encodes scores, anomalies and dead letters as Kafka messages."""
 
-from .columns import Kind
+from .columns import NUMERIC, Kind
 from .dead_letters import dead_letter, is_dead_letter, message_bytes
 from .entities import KEY, EntityReader
 from .features import NOTHING_DECODED, DecodedBlock, FeatureDecoder
@@ -15,6 +15,7 @@ from .times import TimeReader
 __all__ = [
     "KEY",
     "NOTHING_DECODED",
+    "NUMERIC",
     "Columns",
     "DecodedBlock",
     "EntityReader",

@@ -14,6 +14,7 @@ import orjson
 
 from faust_oslrau.app.offline import inspection
 from faust_oslrau.app.offline.inspection import Found, InspectionError, PartitionChange
+from faust_oslrau.app.pipeline import changed_settings
 from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
@@ -128,6 +129,9 @@ def _details(found: Found) -> str:
         ("fields", ", ".join(data["fields"] or ())),
         *data["settings"].items(),
     ]
+    for epoch in data["epochs"]:
+        changed = changed_settings(epoch["settings"], data["settings"]).values()
+        rows.append((f"before offset {epoch['until']:,}", "; ".join(changed)))
     if data["successor"] is not None:
         start, records = data["successor"]["start"], data["successor"]["records"]
         rows.append(("to be followed", f"by a model from offset {start:,}, {records:,} records"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from faust_oslrau.app.offline.command_line import (
     warn_of_missing_times,
 )
 from faust_oslrau.app.offline.encoding import ProducedRows
+from faust_oslrau.app.offline.inspection import earlier_epochs
 from faust_oslrau.app.offline.kernels import compile_kernels
 from faust_oslrau.app.offline.output_files import (
     DeadLetterFile,
@@ -32,6 +34,7 @@ from faust_oslrau.app.offline.output_files import (
 from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.replay import Replay, Replayed, Schemas, Sink
 from faust_oslrau.app.offline.told_lines import rejection_told
+from faust_oslrau.app.pipeline import Epochs
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
@@ -60,8 +63,9 @@ def replay(
 ) -> None:
     """Score FILE, or a topic without it, as a worker with the same settings would.
 
-    The scores equal the worker's to the bit. Rows of a file have the times of the setting time. In
-    a format with schemas they go through the latest one of the topic.
+    The scores equal the worker's to the bit, also those from before a model's settings changed, as
+    its snapshot tells. Rows of a file have the times of the setting time. In a format with schemas
+    they go through the latest one of the topic.
     """
     outputs = {"--out": out, "--anomalies": anomalies, "--dead-letters": dead_letters}
     check_outputs(outputs, [file, settings_file])
@@ -69,6 +73,9 @@ def replay(
     log = chosen_log([] if file is None else [file], settings, **options)
     schemas: Schemas | None = log.schemas
     rows: ProducedRows | None = None
+    epochs: dict[tuple[str, int], Epochs] = {}
+    if log.source is None:
+        epochs = asyncio.run(earlier_epochs(settings, log.topic))
     if log.source is not None:
         warn_of_missing_times("replay", settings)
         if settings.uses_registry:
@@ -82,7 +89,7 @@ def replay(
             alerts = files.enter_context(NdjsonFile(anomalies))
         if dead_letters is not None:
             letters = files.enter_context(DeadLetterFile(dead_letters))
-        run = Replay(settings, scores, alerts, letters, schemas, tell_of_fields())
+        run = Replay(settings, scores, alerts, letters, schemas, tell_of_fields(), epochs)
         compile_kernels(settings)
         began = monotonic()
         with progress("scored") as report:

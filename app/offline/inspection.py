@@ -20,7 +20,9 @@ from faust_oslrau.app.kafka.positions import recorded_start, recorded_topic, sta
 from faust_oslrau.app.kafka.security import client_arguments, producer_arguments
 from faust_oslrau.app.kafka.transactions import LostPartitionError, Producers
 from faust_oslrau.app.pipeline import (
+    Epochs,
     Snapshot,
+    changes,
     check_settings,
     initial_digest,
     profile_data,
@@ -144,6 +146,28 @@ async def read_snapshots(
         raise InspectionError(f"snapshots cannot be read: {why}") from error
     finally:
         await store.close()
+
+
+async def earlier_epochs(settings: Settings, topic: str) -> dict[tuple[str, int], Epochs]:
+    """Return the settings that the models of a topic's partitions had before those of now.
+
+    By the newest snapshot of each; none where that has other settings than these.
+
+    Raises
+    ------
+    InspectionError
+        The store cannot be read.
+    """
+    if settings.snapshots == "off":
+        return {}
+    async with connected_admin(settings) as admin:
+        n = await partition_count(admin, topic)
+    every, found = [TopicPartition(topic, number) for number in range(n)], {}
+    async for each in read_snapshots(settings, every, only_newest=True):
+        snapshot = each.snapshot
+        if snapshot is not None and snapshot.epochs and not changes(snapshot, settings):
+            found[each.tp.topic, each.tp.partition] = snapshot.epochs
+    return found
 
 
 async def positions(settings: Settings, chosen: Sequence[TopicPartition]) -> list[Position]:
@@ -355,8 +379,9 @@ def describe(found: Found, now: float) -> dict[str, Any]:
     if found.snapshot is None:
         return data
     names = ("start", "records", "nodes", "fields", "version", "settings")
+    epochs = [epoch._asdict() for epoch in found.snapshot.epochs]
     successor = found.successor and _values(found.successor, ("start", "records", "settings"))
-    return data | _values(found.snapshot, names) | {"successor": successor}
+    return data | _values(found.snapshot, names) | {"successor": successor, "epochs": epochs}
 
 
 def _values(snapshot: Snapshot, names: Iterable[str]) -> dict[str, Any]:

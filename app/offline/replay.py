@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Protocol
 
 from faust_oslrau.app.pipeline import (
+    Epoch,
+    Epochs,
     PartitionPipeline,
     ProcessedBlock,
     SeenFields,
     chosen_told,
+    earlier_settings,
+    initial_digest,
     new_pipeline,
 )
 from faust_oslrau.app.settings import Settings
@@ -64,24 +70,58 @@ class Pipelines:
     """One pipeline for each partition, made when its first records come.
 
     `schemas` are those of the records; None for JSON. `tell` hears of fields; None for nobody.
+    `epochs` are settings that models have had before, by topic and partition.
     """
 
     def __init__(
-        self, settings: Settings, schemas: Schemas | None = None, tell: Tell | None = None
+        self,
+        settings: Settings,
+        schemas: Schemas | None = None,
+        tell: Tell | None = None,
+        epochs: Mapping[tuple[str, int], Epochs] | None = None,
     ) -> None:
         self._settings = settings
         self._schemas = schemas
         self._tell = tell
+        self._epochs = dict(epochs or {})
         self._of: dict[tuple[str, int], PartitionPipeline] = {}
 
     def of(self, records: Sequence[KafkaRecord]) -> PartitionPipeline:
         """Return the pipeline of the partition that the records belong to."""
         tp = (records[0].topic, records[0].partition)
         if tp not in self._of:
-            self._of[tp] = new_pipeline(*tp, self._settings)
+            self._of[tp] = self._begun(tp, records[0].offset)
             if self._schemas is not None:
                 self._of[tp].translator = self._schemas.translator(*tp)
         return self._of[tp]
+
+    def _begun(self, tp: tuple[str, int], offset: int) -> PartitionPipeline:
+        """Return a new pipeline with the settings that the partition had at an offset."""
+        left = [epoch for epoch in self._epochs.get(tp, ()) if epoch.until > offset]
+        self._epochs[tp] = tuple(left)
+        return new_pipeline(*tp, self._settings_of(left[0]) if left else self._settings)
+
+    def _settings_of(self, epoch: Epoch) -> Settings:
+        earlier, model = earlier_settings(epoch.settings, self._settings), self._settings
+        same = epoch.settings.get("initial_model") == initial_digest(self._settings)
+        return replace(earlier, initial_model=model.initial_model if same else None)
+
+    def pieces(self, records: Sequence[KafkaRecord]) -> Iterator[Sequence[KafkaRecord]]:
+        """Yield the next records of one partition in pieces, between which settings change."""
+        pipeline = self.of(records)
+        tp = pipeline.topic, pipeline.partition
+        while epochs := self._epochs.get(tp):
+            epoch, *later = epochs
+            at = bisect_left(records, epoch.until, key=attrgetter("offset"))
+            before, records = records[:at], records[at:]
+            if before:
+                yield before
+            if not records:
+                return
+            settings = self._settings_of(later[0]) if later else self._settings
+            pipeline.change(settings, epoch.until)
+            self._epochs[tp] = tuple(later)
+        yield records
 
     def process(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         """Score the next records of one partition."""
@@ -122,6 +162,8 @@ class Replay:
         Those of the records; None for JSON.
     tell
         Hears of the fields; None for nobody.
+    epochs
+        Settings that models have had before, by topic and partition.
     """
 
     def __init__(
@@ -132,8 +174,9 @@ class Replay:
         dead_letters: Sink,
         schemas: Schemas | None = None,
         tell: Tell | None = None,
+        epochs: Mapping[tuple[str, int], Epochs] | None = None,
     ) -> None:
-        self._pipelines = Pipelines(settings, schemas, tell)
+        self._pipelines = Pipelines(settings, schemas, tell, epochs)
         self._scores = scores
         self._anomalies = anomalies
         self._dead_letters = dead_letters
@@ -142,6 +185,10 @@ class Replay:
 
     def process(self, records: Sequence[KafkaRecord]) -> None:
         """Score the next records of one partition."""
+        for some in self._pipelines.pieces(records):
+            self._process(some)
+
+    def _process(self, records: Sequence[KafkaRecord]) -> None:
         block = self._pipelines.process(records)
         self.seen.add(self._pipelines.of(records).fields, block)
         self._scores.write(block.scores)

@@ -307,7 +307,7 @@ class Assignment:
         schedule = SnapshotSchedule(tp, state.resume.start, self._store, self._settings, metrics)
         partition = HeldPartition(
             tp, state.pipeline, state.resume, self._compute, self._delivery.send, metrics, schedule,
-            state.successor,
+            state.follows,
         )  # fmt: skip
         if state.snapshot is not None:
             schedule.record(*state.snapshot)

@@ -23,7 +23,13 @@ from faust_oslrau.app.kafka.batches import RecordBatch
 from faust_oslrau.app.kafka.positions import RecordedSuccessor, start_metadata
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
-from faust_oslrau.app.pipeline import BLOCK, PartitionPipeline, ProcessedBlock, Successor
+from faust_oslrau.app.pipeline import (
+    BLOCK,
+    Change,
+    PartitionPipeline,
+    ProcessedBlock,
+    Successor,
+)
 from faust_oslrau.app.snapshots import SnapshotSchedule, spooled
 from faust_oslrau.learner import OSLRAU
 from faust_oslrau.learner.state import Extent
@@ -100,6 +106,8 @@ class HeldPartition(PartitionQueries):
         Whether the next record needs a schema that is not known: what is read is dropped.
     successor
         The pipeline with changed settings that is to follow; None without one.
+    change
+        Settings with which the pipeline is to go on; None without any.
     """
 
     def __init__(
@@ -111,10 +119,12 @@ class HeldPartition(PartitionQueries):
         send: Send,
         metrics: PartitionMetrics,
         schedule: SnapshotSchedule,
-        successor: Successor | None = None,
+        follows: Successor | Change | None = None,
     ) -> None:
         self.tp = tp
+        successor = follows if isinstance(follows, Successor) else None
         self.successor = successor
+        self.change = follows if isinstance(follows, Change) else None
         self._followed: ProcessedBlock | None = None  # what came of the latest records for it
         self._told_awaited = False
         self._told: list[OutMessage] = []  # as it took over, to be sent with the next records
@@ -254,19 +264,30 @@ class HeldPartition(PartitionQueries):
         return spooled(self.pipeline.snapshot_parts(self.start, *where, successor))
 
     def _position(self, offset: int) -> OffsetAndMetadata:
-        model, follows = self.pipeline.initial_model, self.successor
-        successor = None if follows is None else RecordedSuccessor(follows.start, follows.settings)
-        metadata = start_metadata(self.start, self.topic_id, model, successor)
+        model, changed = self.pipeline.initial_model, self._changed_from
+        metadata = start_metadata(self.start, self.topic_id, model, changed)
         return OffsetAndMetadata(offset, metadata)
+
+    @property
+    def _changed_from(self) -> RecordedSuccessor | None:
+        """Where the latest settings begin, for a worker whose snapshot does not have them yet."""
+        if self.successor is not None:
+            return RecordedSuccessor(self.successor.start, self.successor.settings)
+        if self.change is not None:
+            return RecordedSuccessor(self.change.offset, self.change.digest)
+        latest = self.pipeline.latest_change
+        return None if latest is None else RecordedSuccessor(*latest)
 
     def _pieces(self, batch: RecordBatch) -> Iterator[Sequence[KafkaRecord]]:
         """Yield the new records: first those whose outputs exist, then the others.
 
-        A successor takes over between two pieces.
+        A successor takes over between two pieces, and settings change there.
         """
         offset = attrgetter("offset")
         records = batch.records[bisect_left(batch.records, self.next_offset, key=offset) :]
         cuts = {0, bisect_left(records, self.emit_from, key=offset), len(records)}
+        if self.change is not None:
+            cuts.add(bisect_left(records, self.change.offset, key=offset))
         if self.successor is not None and records:
             blocks = [record.offset // BLOCK for record in records]
             cuts |= {at for at in range(1, len(blocks)) if blocks[at] != blocks[at - 1]}
@@ -288,6 +309,7 @@ class HeldPartition(PartitionQueries):
 
     async def _process(self, records: Sequence[KafkaRecord]) -> None:
         self._succeed(records[0])
+        await self._go_on_with_changes(records[0].offset)
         block = await self._computed(records)
         block.incidents[:0] = self._told
         if self.successor is not None:
@@ -336,6 +358,20 @@ class HeldPartition(PartitionQueries):
             "%s/%d: the model of the changed settings scores from offset %d on, as it would if a "
             "new deployment had begun at %d",
             *(*self.tp, offset, self.start),
+            extra=at(self.tp, offset),
+        )
+
+    async def _go_on_with_changes(self, offset: int) -> None:
+        """Let the pipeline have its new settings with the record at an offset if it is time."""
+        change = self.change
+        if change is None or offset < change.offset:
+            return
+        await self._compute.run(self.pipeline.change, change.settings, change.offset)
+        self.change, self.fields = None, FieldLog(self.tp, self.pipeline)
+        self.schedule.hurry()
+        logger.info(
+            "%s/%d: from offset %d on the model has the new settings, with all that it has learned",
+            *(*self.tp, offset),
             extra=at(self.tp, offset),
         )
 

@@ -13,6 +13,7 @@ from faust_oslrau.app.kafka.positions import PartitionLog
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import Metrics
 from faust_oslrau.app.pipeline import (
+    Change,
     IncompatibleSnapshotError,
     PartitionPipeline,
     Snapshot,
@@ -38,13 +39,13 @@ class PartitionState:
     """A pipeline, and the offsets at which its partition continues.
 
     `snapshot` is the offset and the size in bytes of the snapshot from which the pipeline was
-    restored; None for a new pipeline. `successor` is to follow the pipeline if settings changed.
+    restored; None for a new pipeline. If settings changed, `follows` is what becomes of it.
     """
 
     pipeline: PartitionPipeline
     resume: Resume
     snapshot: tuple[int, int] | None = None
-    successor: Successor | None = None
+    follows: Successor | Change | None = None
 
 
 class Opener:
@@ -148,22 +149,14 @@ class Opener:
         if resume is None:
             return None
         resume = replace(resume, start=snapshot.start)
-        begins = _successor_start(log, snapshot.next_offset, resume.emit_from, self._settings)
-        pipeline, successor = await self._compute.run(
+        begins = _changed_from(log, snapshot.next_offset, resume.emit_from, self._settings)
+        pipeline, follows = await self._compute.run(
             continued, snapshot, scorer, begun, self._settings, begins
         )
-        if successor is not None:
-            self._tell_change(log.tp, changes(snapshot, self._settings), successor)
+        if follows is not None:
+            _tell_change(log.tp, "; ".join(changes(snapshot, self._settings).values()), follows)
         size = stored.data.size
-        return PartitionState(pipeline, resume, (snapshot.next_offset, size), successor)
-
-    def _tell_change(self, tp: TP, changed: list[str], successor: Successor) -> None:
-        logger.warning(
-            "%s/%d: %s: the model goes on as it was, until one with the new settings, from offset "
-            "%d on, has learned %d more records; with the old settings again, it stays",
-            *(*tp, "; ".join(changed), successor.start, successor.records_left),
-            extra=at(tp, successor.start),
-        )
+        return PartitionState(pipeline, resume, (snapshot.next_offset, size), follows)
 
     async def _begin(self, log: PartitionLog) -> PartitionState:
         resume = resume_without_state(log, self._settings)
@@ -173,10 +166,26 @@ class Opener:
         return PartitionState(pipeline, resume)
 
 
-def _successor_start(log: PartitionLog, read: int, emit_from: int, settings: Settings) -> int:
-    """Return where a successor of a snapshot that has read so far begins: where it has begun.
+def _tell_change(tp: TP, changed: str, follows: Successor | Change) -> None:
+    if isinstance(follows, Change):
+        logger.info(
+            "%s/%d: %s: the model goes on with the new settings from offset %d on",
+            *(*tp, changed, follows.offset),
+            extra=at(tp, follows.offset),
+        )
+        return
+    logger.warning(
+        "%s/%d: %s: the model goes on as it was, until one with the new settings, from offset "
+        "%d on, has learned %d more records; with the old settings again, it stays",
+        *(*tp, changed, follows.start, follows.records_left),
+        extra=at(tp, follows.start),
+    )
 
-    Without one in the commit, at the first record without outputs.
+
+def _changed_from(log: PartitionLog, read: int, emit_from: int, settings: Settings) -> int:
+    """Return where changed settings begin after a snapshot that has read so far: where they began.
+
+    Without them in the commit, at the first record without outputs.
     """
     recorded = log.recorded_successor
     has_begun = recorded is not None and recorded.settings == settings_digest(settings)

@@ -14,6 +14,7 @@ from .block import (
 from .building import compile_pipeline, needs_times
 from .chosen_told import chosen_told
 from .entity_profile import profile_data
+from .epochs import Change, Epoch, Epochs
 from .initial_model import initial_model, new_pipeline
 from .model_file import initial_digest
 from .pipeline import PartitionPipeline
@@ -23,6 +24,7 @@ from .snapshot import (
     Snapshot,
     changed_settings,
     check_settings,
+    earlier_settings,
     installed_version,
     scoring_settings,
     settings_digest,
@@ -32,7 +34,10 @@ from .succession import BLOCK, Successor, changes, continued
 __all__ = [
     "BLOCK",
     "STAGES",
+    "Change",
     "EntityCounts",
+    "Epoch",
+    "Epochs",
     "ExpectedField",
     "IncompatibleSnapshotError",
     "PartitionPipeline",
@@ -48,6 +53,7 @@ __all__ = [
     "chosen_told",
     "compile_pipeline",
     "continued",
+    "earlier_settings",
     "initial_digest",
     "initial_model",
     "installed_version",

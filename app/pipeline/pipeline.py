@@ -20,6 +20,7 @@ from faust_oslrau.learner.state import Extent, Parts
 from faust_oslrau.topics import (
     KEY,
     KafkaRecord,
+    Kind,
     OutMessage,
 )
 from faust_oslrau.topics.formats import Translator
@@ -36,6 +37,7 @@ from .block import (
     expected_fields,
 )
 from .building import new_scorer, restored_scorer
+from .epochs import Epoch, added_numbers
 from .messages import Messages, Timed
 from .reading import Reader, ReadRecords
 from .snapshot import (
@@ -44,6 +46,7 @@ from .snapshot import (
     earlier_settings,
     installed_version,
     scoring_settings,
+    settings_digest,
 )
 
 # Texts of categories that are remembered at a time; those that messages may name stay.
@@ -80,6 +83,7 @@ class PartitionPipeline:
         self.partition = partition
         self.next_offset: int | None = None
         self.scorer: StreamScorer | None = None
+        self.epochs: tuple[Epoch, ...] = ()
         self._settings = settings
         tables = (settings.kinds, settings.transforms, settings.directions, settings.least)
         self._named = {field for table in tables for field, _ in table}
@@ -109,19 +113,52 @@ class PartitionPipeline:
 
         `settings` has those that no p-value depends on.
         """
-        pipeline = cls._continued(snapshot, earlier_settings(snapshot, settings), scorer)
+        earlier = earlier_settings(snapshot.settings, settings)
+        pipeline = cls._continued(snapshot, earlier, scorer)
         pipeline._scoring["initial_model"] = snapshot.settings.get("initial_model")
         return pipeline
 
     @classmethod
     def _continued(cls, snapshot: Snapshot, settings: Settings, scorer: Extent | None) -> Self:
         pipeline = cls(snapshot.topic, snapshot.partition, settings)
-        pipeline.next_offset = snapshot.next_offset
+        pipeline.next_offset, pipeline.epochs = snapshot.next_offset, snapshot.epochs
         pipeline._reader.restore(snapshot)
         state = snapshot.scorer if scorer is None else scorer
         if state is not None:
             pipeline.scorer = restored_scorer(snapshot, state, settings)
         return pipeline
+
+    @property
+    def latest_change(self) -> tuple[int, str] | None:
+        """From which offset on the pipeline has its settings, and their digest; None for always."""
+        return (self.epochs[-1].until, settings_digest(self._settings)) if self.epochs else None
+
+    def takes(self, settings: Settings) -> bool:
+        """Return whether the model can have the numbers that settings add."""
+        added = added_numbers(self._settings, settings)
+        if added is None:
+            return False
+        return not added or self.scorer is None or self.scorer.takes_numbers(len(added))
+
+    def change(self, settings: Settings, offset: int) -> None:
+        """Go on with other settings from the record at an offset on, where they are in place.
+
+        See `epochs.is_in_place`. To the numbers that are added, all records so far had no value.
+        """
+        added = added_numbers(self._settings, settings) or ()
+        self.epochs += (Epoch(offset, self._scoring),)
+        self._settings, self._scoring = settings, scoring_settings(settings)
+        self._messages = Messages(self.topic, self.partition, settings)
+        self._reader.change(settings, added)
+        decoder, scorer = self._reader.decoder, self.scorer
+        if decoder is None or scorer is None:
+            return
+        if added:
+            kinds = dict(settings.transforms) | dict.fromkeys(decoder.counts, Kind.COUNT.value)
+            scorer.add_numbers([kinds.get(field) for field in added])
+        scorer.change_as(new_scorer(settings, decoder.fields, decoder.n_categories, decoder.counts))
+        scorer.learner.memory = settings.learner.memory
+        scorer.learner.max_nodes = settings.learner.max_nodes
 
     def snapshot(self, start: int, next_offset: int, topic_id: str | None = None) -> Snapshot:
         """Return the whole state, after learning from offset `start` up to `next_offset`."""
@@ -166,6 +203,7 @@ class PartitionPipeline:
             texts=tuple(sorted(self._texts().values())),
             watched=to_builtins(self._reader.watch),
             left_out=self.left_out,
+            epochs=self.epochs,
         )
 
     @property

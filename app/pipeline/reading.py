@@ -19,6 +19,7 @@ from faust_oslrau.topics import (
     FieldChange,
     FieldWatch,
     KafkaRecord,
+    Kind,
     Rejection,
     TimeReader,
 )
@@ -123,6 +124,18 @@ class Reader:
             self.mixed, snapshot.texts,
         )  # fmt: skip
         self.watch = snapshot.field_watch()
+
+    def change(self, settings: Settings, added: Sequence[str]) -> None:
+        """Read with other settings from now on, and with the numbers that these have ``added``."""
+        decoder, self._settings = self.decoder, settings
+        if decoder is None:
+            return
+        n, kinds = len(decoder.fields) - decoder.n_categories, dict(settings.kinds)
+        counts = [field for field in added if kinds.get(field) == Kind.COUNT]
+        self.decoder = new_decoder(
+            settings, [*decoder.fields[:n], *added, *decoder.fields[n:]], decoder.n_categories,
+            [*decoder.counts, *counts], self.mixed, tuple(decoder.codes.texts.values()),
+        )  # fmt: skip
 
     @property
     def columns(self) -> Columns:

@@ -15,6 +15,7 @@ from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import Extent, Parts, contents, parts
 from faust_oslrau.topics import FieldWatch
 
+from .epochs import Epoch
 from .model_file import digest, digest_of
 
 _KIND = "Snapshot"
@@ -89,6 +90,8 @@ class Snapshot:
         The columns of numbers whose other contents count as missing, as the first records had some.
     left_out
         Fields that the first records did not choose, each with the reason.
+    epochs
+        The settings that the model had before, the first ones first.
     """
 
     topic: str
@@ -108,6 +111,7 @@ class Snapshot:
     counts: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    epochs: tuple[Epoch, ...] = ()
 
     def field_watch(self) -> FieldWatch:
         """Return what is known of the fields of the partition's records.
@@ -153,6 +157,7 @@ class Snapshot:
         values, arrays = contents(data, _KIND)
         _check_values(values)
         values |= {name: tuple(values.get(name, ())) for name in _LISTS}
+        values["epochs"] = tuple(Epoch(*each) for each in values.get("epochs", []))
         states = {name: array.content for name, array in arrays.items()}
         scorer, successor = states.get("scorer"), states.get("successor")
         try:
@@ -176,6 +181,9 @@ def _check_values(values: Mapping[str, Any]) -> None:
         raise StateError(f"state: expected a number of categories, got {n_categories!r}")
     if topic_id is not None and not isinstance(topic_id, str):
         raise StateError(f"state: expected the id of a topic, got {topic_id!r}")
+    for epoch in values.get("epochs", []):
+        if not (isinstance(epoch, list) and [type(part) for part in epoch] == [int, dict]):
+            raise StateError(f"state: expected the settings until an offset, got {epoch!r}")
     if not 0 <= values["start"] <= values["next_offset"]:
         raise StateError(
             f"state: expected offsets, got {values['start']} to {values['next_offset']}"
@@ -222,8 +230,8 @@ def settings_digest(settings: Settings) -> str:
     return digest_of(text)
 
 
-def earlier_settings(snapshot: Snapshot, settings: Settings) -> Settings:
-    """Return the settings with which a snapshot was made, and those that no p-value depends on.
+def earlier_settings(earlier: Mapping[str, Any], settings: Settings) -> Settings:
+    """Return settings with the ``earlier`` ones of a snapshot that p-values depend on.
 
     Without an initial model, as the snapshot goes on with what it made of it, and without what the
     installed version does not know, as the state holds it.
@@ -233,7 +241,7 @@ def earlier_settings(snapshot: Snapshot, settings: Settings) -> Settings:
     SettingsError
         A value of the snapshot's settings cannot be one.
     """
-    values = {**_FIRST_VALUES, **snapshot.settings, "initial_model": None}
+    values = {**_FIRST_VALUES, **earlier, "initial_model": None}
 
     def of(prefix: str, names: Iterable[str]) -> dict[str, Any]:
         return {name: values[prefix + name] for name in names if prefix + name in values}
@@ -244,15 +252,15 @@ def earlier_settings(snapshot: Snapshot, settings: Settings) -> Settings:
     return replace(settings, **of("", [entry.name for entry in fields(Settings)]), learner=learner)
 
 
-def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Describe the settings that scores depend on and that have other values now."""
+def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str]:
+    """Describe the settings that scores depend on and that have other values now, by name."""
     before, now = {**_FIRST_VALUES, **before}, {**_FIRST_VALUES, **now}
     # A setting that the other version did not have is ignored: its state holds the value.
-    return [
-        f"{name} = {short(before[name])}, now {short(now[name])}"
+    return {
+        name: f"{name} = {short(before[name])}, now {short(now[name])}"
         for name in sorted(now.keys() & before.keys())
         if before[name] != now[name]
-    ]
+    }
 
 
 def check_settings(snapshot: Snapshot, settings: Settings) -> None:
@@ -267,7 +275,7 @@ def check_settings(snapshot: Snapshot, settings: Settings) -> None:
     if changed:
         raise IncompatibleSnapshotError(
             f"the snapshot of {snapshot.topic}/{snapshot.partition} at offset "
-            f"{snapshot.next_offset} was made with {'; '.join(changed)}: restore the old "
+            f"{snapshot.next_offset} was made with {'; '.join(changed.values())}: restore the old "
             "settings, start a new deployment with another app_id, or discard the model with "
             "`faust-oslrau inspect --forget`"
         )

@@ -13,12 +13,14 @@ from faust_oslrau.topics import KafkaRecord, OutMessage
 from faust_oslrau.topics.formats import Translator
 
 from .block import ProcessedBlock
+from .epochs import Change, is_in_place
 from .initial_model import new_pipeline
 from .pipeline import PartitionPipeline
 from .snapshot import (
     Snapshot,
     changed_settings,
     check_settings,
+    earlier_settings,
     scoring_settings,
     settings_digest,
 )
@@ -122,10 +124,11 @@ def continued(
     successor: tuple[Snapshot, Extent | None] | None,
     settings: Settings,
     start: int,
-) -> tuple[PartitionPipeline, Successor | None]:
-    """Return the pipeline of a snapshot, and its successor if settings have changed since.
+) -> tuple[PartitionPipeline, Successor | Change | None]:
+    """Return the pipeline of a snapshot, and what is to become of it if settings have changed.
 
-    The successor is that of the snapshot if it has the same settings, else it begins at `start`.
+    That is a change of its own settings at `start`, where that can be done, else a successor: that
+    of the snapshot if it has the same settings, else one that begins at `start`.
 
     Raises
     ------
@@ -141,6 +144,9 @@ def continued(
     if snapshot.settings.get("format", "json") != settings.format:
         check_settings(snapshot, settings)
     pipeline = PartitionPipeline.earlier(snapshot, settings, scorer)
+    before = earlier_settings(snapshot.settings, settings)
+    if is_in_place(before, settings, set(changes(snapshot, settings))) and pipeline.takes(settings):
+        return pipeline, Change(settings, start, settings_digest(settings))
     if successor is not None and not changes(successor[0], settings):
         begun, state = successor
         start, follows = begun.start, PartitionPipeline.restored(begun, settings, state)
@@ -149,6 +155,6 @@ def continued(
     return pipeline, Successor(follows, start, settings_digest(settings))
 
 
-def changes(snapshot: Snapshot, settings: Settings) -> list[str]:
+def changes(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
     """Describe the settings of a snapshot that p-values depend on and that are others now."""
     return changed_settings(snapshot.settings, scoring_settings(settings))
