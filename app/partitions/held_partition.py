@@ -368,6 +368,7 @@ class HeldPartition(PartitionQueries):
             return
         await self._compute.run(self.pipeline.change, change.settings, change.offset)
         self.change, self.fields = None, FieldLog(self.tp, self.pipeline)
+        self.metrics.begin_anew()  # rows have more columns
         self.schedule.hurry()
         logger.info(
             "%s/%d: from offset %d on the model has the new settings, with all that it has learned",

@@ -84,11 +84,26 @@ async def test_a_young_model_expects_nothing_and_an_unknown_field_has_no_course(
     assert math.isnan(course["expected_low"][0]) and math.isnan(course["expected_high"][0])
 
 
-async def test_the_course_of_a_field_that_is_added_begins_as_its_model_takes_over(tmp_path, clock):
-    broker = MemoryBroker(values(14_000))
+async def test_the_course_of_a_field_that_is_added_begins_with_it(tmp_path, clock):
+    broker = MemoryBroker(values(4000))
     async with MemoryWorker(tmp_path, broker, features=("b",)) as before:
         await before.first_read(1500)
     async with MemoryWorker(tmp_path, broker, features=("a", "b")) as worker:
+        (partition,) = await worker.assign(FIRST)
+        for _ in range(2):
+            clock.now += 1
+            await worker.read(FIRST, 1000)
+        clock.now += 1
+        course = await field_course(partition, "a", 0)
+        assert course["times"] == [int(clock.now) - 2, int(clock.now) - 1]
+        assert course["expected_low"][1] < course["values"][1] < course["expected_high"][1]
+
+
+async def test_the_course_of_another_field_begins_as_its_model_takes_over(tmp_path, clock):
+    broker = MemoryBroker(values(14_000))
+    async with MemoryWorker(tmp_path, broker, features=("b",)) as before:
+        await before.first_read(1500)
+    async with MemoryWorker(tmp_path, broker, features=("a",)) as worker:
         (partition,) = await worker.assign(FIRST)
         while partition.successor is not None:
             clock.now += 1
