@@ -1,0 +1,263 @@
+"""Numbers that are added to a stream: as if they had been missing in each record so far."""
+
+import numpy as np
+import pytest
+from contract import NETWORKS, learned, state_at
+from interpreter import needs_compiler
+from streams import clusters
+from subjects import KEYS, PLACES, ROWS, SCORERS
+from test_late_fields import LAYERS, START, processed, with_late_field
+
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.state import unpack
+from faust_oslrau.learner.stored import Places
+from faust_oslrau.learner.stream.recent import MOST
+
+pytestmark = [pytest.mark.usefixtures("sooner"), needs_compiler("long streams")]
+
+ADDED = [None, "asinh", "count"]
+N = len(ROWS)
+
+MIDST = [(name, 1040) for name in SCORERS if name != "categories alone"]
+"""All scorers in the midst of a learning batch."""
+
+EARLY = [("all", 10), ("plain", 16), ("transforms", 30), ("mixtures", 300), ("entities", 130)]
+HELD = [("incidents", 1350), ("all", 1350), ("all but entities", 1350), ("categories", 1350)]
+"""Scorers with open incidents, and with records that are held back."""
+
+of_all = pytest.mark.parametrize(("name", "at"), MIDST + EARLY + HELD)
+of_calm = pytest.mark.parametrize(("name", "at"), MIDST + EARLY)
+
+
+def n_numbers(name):
+    return len(SCORERS[name].columns) - SCORERS[name].parameters.get("n_categories", 0)
+
+
+def narrow(name):
+    return ROWS[:, SCORERS[name].columns]
+
+
+def wide(name, added=np.nan):
+    """Return the rows of a subject's stream with the numbers (N, 3) that are added."""
+    before, after = np.split(narrow(name), [n_numbers(name)], axis=1)
+    return np.column_stack([before, np.broadcast_to(added, (N, len(ADDED))), after])
+
+
+def process(name, scorer, rows, start, stop=N):
+    some = slice(start, stop)
+    keys = KEYS[some] if "max_entities" in SCORERS[name].parameters else None
+    return scorer.process(rows[some], keys, PLACES[some])
+
+
+def widened(name, at):
+    scorer = SCORERS[name].read(state_at(name, at))
+    scorer.add_numbers(ADDED)
+    return scorer
+
+
+LOOSE = {"transforms": 3.0, "entities": 0.2, "few entities": 0.2}
+"""Nats by which log-likelihoods may differ where they depend on the number of columns: counts are
+spread by it, and the covariance of an entity is drawn to that of all by it."""
+
+
+@of_all
+def test_records_without_them_are_as_usual_as_before(name, at):
+    before = process(name, SCORERS[name].read(state_at(name, at)), narrow(name), at)
+    after = process(name, widened(name, at), wide(name), at)
+    same = after.n_learned == after.n_learned[0]
+    assert np.count_nonzero(same) >= 6
+    density, wider = before.log_likelihood[same], after.log_likelihood[same]
+    np.testing.assert_allclose(wider, density, rtol=1e-6, atol=LOOSE.get(name, 1e-9))
+    moved = np.abs(np.log(after.p_value[same] / before.p_value[same]))
+    if name != "transforms" and not np.isnan(moved).all():
+        # Gaussians are a little wider where as many records tell of more fields
+        assert np.nanmedian(moved) < 0.05
+        assert np.nanmax(moved) < 0.3
+
+
+OF_THE_NETWORK = (
+    "learner", "level", "spread", "mean_level", "mean_spread", "mass_", "recent_", "drift_",
+    "pending_measures", "pending_scores", "pending_marks", "evidence", "relevance_counts",
+    "entity_unmet", "entity_score_ages", "entity_new_score_ages", "kinds_", "habit_", "kept_marks",
+)  # fmt: skip
+"""Arrays that rest on densities, whose networks grow otherwise, or on rows as a whole; and those of
+a batch in which a field is missing, with nothing of that field."""
+
+OF_COUNTS = ("neighbours", "variance", "lowest", "highest", "pending_rows")
+"""Those that have counts, which the number of columns spreads."""
+
+
+@of_calm
+def test_the_state_is_what_it_would_be_if_they_had_been_missing(name, at):
+    parameters, d = SCORERS[name].parameters, n_numbers(name)
+    transforms = parameters.get("transforms", {}) | {d + 1: "asinh", d + 2: "count"}
+    scorer = StreamScorer(
+        SCORERS[name].learner(), alarm_rate=0.02, **parameters | {"transforms": transforms}
+    )
+    process(name, scorer, wide(name), 0, at)
+    values, arrays = unpack(widened(name, at).to_bytes(), "StreamScorer")
+    expected_values, expected = unpack(scorer.to_bytes(), "StreamScorer")
+    assert values == expected_values
+    skipped = OF_THE_NETWORK + (OF_COUNTS if name == "transforms" else ())
+    compared = [array for array in expected if not array.startswith(skipped)]
+    assert arrays.keys() == expected.keys()
+    assert len(compared) > 10
+    for array in compared:
+        np.testing.assert_allclose(arrays[array], expected[array], rtol=1e-9, err_msg=array)
+
+
+@of_all
+def test_a_scorer_with_them_may_be_cut_and_read_anywhere(name, at):
+    rng = np.random.default_rng(at)
+    added = np.column_stack([ROWS[:, 0] + rng.normal(size=(N, 2)).T, rng.poisson(3, size=N)])
+    added[rng.random(added.shape) < 0.1] = np.nan
+    added[: at + 100] = np.nan
+    rows, scorer = wide(name, added), widened(name, at)
+    whole = process(name, scorer, rows, at)
+    read, parts, start = widened(name, at), [], at
+    for stop in (at + 1, at + 90, at + 101, at + 300, 1520, N):
+        read = SCORERS[name].read(read.to_bytes())
+        parts.append(process(name, read, rows, start, stop).p_value)
+        start = stop
+    np.testing.assert_array_equal(np.concatenate(parts), whole.p_value)
+    assert read.to_bytes() == scorer.to_bytes()
+
+
+@of_all
+def test_one_after_the_other_they_give_the_same_state(name, at):
+    scorer = SCORERS[name].read(state_at(name, at))
+    for added in ADDED:
+        scorer.add_numbers([added])
+    assert scorer.to_bytes() == widened(name, at).to_bytes()
+
+
+def test_an_open_incident_goes_on_with_the_fields_that_it_blames():
+    name, at = "categories", 1350
+    before = process(name, SCORERS[name].read(state_at(name, at)), narrow(name), at).incidents
+    after = process(name, widened(name, at), wide(name), at).incidents
+    assert [event.state for event in after][:1] == [event.state for event in before][:1]
+    for one, other in zip(before[:1], after[:1], strict=True):
+        blamed = one.blame.order[0, : one.blame.n_blamed[0]]
+        d = n_numbers(name)
+        moved = np.where(blamed < d, blamed, blamed + len(ADDED))
+        assert other.blame.order[0, : other.blame.n_blamed[0]].tolist() == moved.tolist()
+        assert other.incident.opened == one.incident.opened
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_has_the_density_it_had(name):
+    model, rows, _ = learned(name, 100)
+    d = rows.shape[1]
+    places = Places(np.arange(d) + (np.arange(d) > 0), d + 3)  # among them, and after them
+    wider = np.full((len(rows), d + 3), np.nan)
+    wider[:, places.old] = rows
+    expected = model.score_samples(rows)
+    model.add_variables(places)
+    model.network_.check_validity()
+    np.testing.assert_allclose(model.score_samples(wider), expected, rtol=1e-9, atol=1e-9)
+    model = type(model).from_bytes(model.to_bytes())
+    np.testing.assert_allclose(model.score_samples(wider), expected, rtol=1e-9, atol=1e-9)
+    wider[:, places.new] = 100.0 + np.random.default_rng(0).normal(size=(len(rows), 3))
+    for _ in range(10):
+        model.partial_fit(wider)
+        model.network_.check_validity()
+    level = model.impute(np.full((1, d + 3), np.nan))[0, places.new]
+    np.testing.assert_allclose(level, 100.0, atol=1.0)
+
+
+def added_later(layers, X, machine, start=START):
+    """Return a scorer to which the last number was added, and what it said since then."""
+    scorer = StreamScorer(OSLRAU(), **layers)
+    processed(scorer, X[:start, :-1], machine[:start])
+    scorer.add_numbers([None])
+    return scorer, processed(scorer, X[start:], machine[start:], start)
+
+
+of_layers = pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)
+
+
+@of_layers
+def test_while_they_are_missing_records_are_learned_as_without_them(layers):
+    X, machine = with_late_field(np.random.default_rng(1), START + 2000)
+    X[:, -1] = np.nan
+    _, after = added_later(layers, X, machine)
+    before = processed(StreamScorer(OSLRAU(), **layers), X[:, :-1], machine)
+    gap = after.log_likelihood - before.log_likelihood[START:]
+    assert abs(gap.mean()) < 0.05
+    moved = np.abs(np.log(after.p_value / before.p_value[START:]))
+    assert np.median(moved) < 0.1
+
+
+@of_layers
+def test_they_raise_no_alarms_when_they_come(layers):
+    X, machine = with_late_field(np.random.default_rng(2), START + 1000)
+    _, block = added_later(layers, X, machine)
+    assert np.mean(block.p_value <= 0.01) < 0.03
+
+
+@of_layers
+def test_how_they_depend_on_others_is_learned_from_as_many_records_as_are_kept(layers):
+    n = START + MOST + 3 * 256
+    X, machine = with_late_field(np.random.default_rng(3), n)
+    scorer, _ = added_later(layers, X, machine)
+    odd, own = with_late_field(np.random.default_rng(4), 40, late=0)
+    z = (odd[:, 0] - 500.0 - 3.0 * own)[::2]
+    # usual values, but not beside that of the first field
+    odd[::2, -1] = 500.0 + 8000.0 * (3.0 * own[::2] - np.sign(z) * 2.0)
+    p_value = processed(scorer, odd, own, n).p_value
+    assert np.median(p_value[::2][np.abs(z) > 0.5]) < 0.01 < np.median(p_value[1::2])
+
+
+def scored(d, learner=None, **parameters):
+    scorer = StreamScorer(learner or OSLRAU(), **parameters)
+    keys = np.zeros(40, np.int64) if "max_entities" in parameters else None
+    scorer.process(clusters(1, 40, d), keys)
+    return scorer
+
+
+REFUSED = {
+    "categories alone": (lambda: scored(2, n_categories=2), [None], "numbers = 0: .* one or more"),
+    "habits": (lambda: scored(30, max_entities=5), 3 * [None], "numbers = 33: .* at most 32"),
+    "background": (lambda: scored(120), 9 * [None], "numbers = 129: "),
+    "background of means": (lambda: scored(60, history=("9",)), 5 * [None], "numbers = 65: "),
+    "mass": (
+        lambda: scored(120, OSLRAU(background=False)), 9 * [None], "numbers = 129: .* at most 128",
+    ),
+    "transform": (lambda: scored(3), ["log", "exp"], "transform 'exp' of column 4"),
+    "no rows yet": (lambda: StreamScorer(OSLRAU()), ["log"], "expected rows before"),
+    "learned before": (
+        lambda: StreamScorer(OSLRAU().partial_fit(np.eye(3))), [None], "expected rows before",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("new", "added", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_added_is_refused_and_changes_nothing(new, added, message):
+    scorer = new()
+    state = scorer.to_bytes()
+    with pytest.raises(InvalidParameterError, match=message):
+        scorer.add_numbers(added)
+    assert scorer.to_bytes() == state
+
+
+@pytest.mark.parametrize(
+    ("d", "more", "parameters"),
+    [
+        (30, 2, {"max_entities": 5}),
+        (33, 5, {"max_entities": 5}),
+        (30, 3, {"max_entities": 5, "history": ("9",)}),
+        (120, 8, {}),
+        (130, 20, {}),
+    ],
+)
+def test_what_is_just_possible_is_not_refused(d, more, parameters):
+    scorer = scored(d, **parameters)
+    scorer.add_numbers(more * [None])
+    assert StreamScorer.from_bytes(scorer.to_bytes()).n_fields == d + more
+
+
+def test_nothing_is_to_be_done_before_the_first_rows():
+    scorer = StreamScorer(OSLRAU())
+    scorer.add_numbers([None])
+    assert scorer.to_bytes() == StreamScorer(OSLRAU()).to_bytes()
