@@ -9,6 +9,7 @@ from subjects import KEYS, PLACES, ROWS, SCORERS
 from test_late_fields import LAYERS, START, processed, with_late_field
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.state import unpack
 from faust_oslrau.learner.stored import Places
@@ -23,10 +24,16 @@ MIDST = [(name, 1040) for name in SCORERS if name != "categories alone"]
 """All scorers in the midst of a learning batch."""
 
 EARLY = [("all", 10), ("plain", 16), ("transforms", 30), ("mixtures", 300), ("entities", 130)]
-HELD = [("incidents", 1360), ("all", 1360), ("all but entities", 1360), ("categories", 1360)]
-"""Scorers with open incidents, and with records that are held back."""
+LATE = [
+    ("incidents", 1360),
+    ("all", 1360),
+    ("categories", 1360),
+    ("plain", 1530),
+    ("history", 1530),
+]
+"""Scorers with open incidents, and then with records that are held back."""
 
-of_all = pytest.mark.parametrize(("name", "at"), MIDST + EARLY + HELD)
+of_all = pytest.mark.parametrize(("name", "at"), MIDST + EARLY + LATE)
 of_calm = pytest.mark.parametrize(("name", "at"), MIDST + EARLY)
 
 
@@ -103,6 +110,8 @@ def test_the_state_is_what_it_would_be_if_they_had_been_missing(name, at):
     compared = [array for array in expected if not array.startswith(skipped)]
     assert arrays.keys() == expected.keys()
     assert len(compared) > 10
+    assert arrays["recent_marks"].size == 0  # later rows have other ones
+    assert np.isnan(np.append(arrays["pending_marks"], arrays["kept_marks"])).all()
     for array in compared:
         np.testing.assert_allclose(arrays[array], expected[array], rtol=1e-9, err_msg=array)
 
@@ -134,6 +143,31 @@ def test_one_after_the_other_they_give_the_same_state(name, at):
     assert values == expected_values
     for array in expected.keys() - {"learner"}:  # whose leaves may be in another order
         np.testing.assert_array_equal(arrays[array], expected[array], array)
+
+
+NOT_THERE = (
+    "entity_reference", "entity_unmet", "run_last", "neighbours", "kept_rows", "season_level",
+)  # fmt: skip
+"""Arrays whose last columns are missing for fields that have not come."""
+
+
+@of_all
+def test_they_are_unknown_until_they_come(name, at):
+    """Some are added while others that were added have not come."""
+    d, scorer, rows = n_numbers(name), SCORERS[name].read(state_at(name, at)), wide(name)
+    scorer.add_numbers(ADDED[:1])
+    process(name, scorer, np.delete(rows, [d + 1, d + 2], axis=1), at, at + 5)
+    scorer.add_numbers(ADDED[1:])
+    for start, stop in ((at + 5, at + 20), (at + 20, at + 300)):
+        process(name, scorer, rows, start, stop)
+        arrays = unpack(scorer.to_bytes(), "StreamScorer")[1]
+        found = [array for array in NOT_THERE if arrays.get(array, np.empty(0)).size]
+        assert len(found) > 1
+        for array in found:
+            assert np.isnan(arrays[array][..., d:]).all(), array
+        for columns in (arrays["held_rows"], arrays["pending_rows"], scorer.learner.scale_):
+            assert np.isnan(columns.reshape(-1, d + len(ADDED))[:, d:]).all()
+    assert not arrays["late_there"][d:].any()
 
 
 def test_an_open_incident_goes_on_with_the_fields_that_it_blames():
@@ -174,6 +208,20 @@ def test_a_network_has_the_density_it_had(name):
         model.network_.check_validity()
     level = model.impute(np.full((1, d + 3), np.nan))[0, places.new]
     np.testing.assert_allclose(level, 100.0, atol=1.0)
+
+
+def test_gaussians_have_them_with_a_variance_of_about_1_and_without_covariances():
+    Z = np.ascontiguousarray(clusters(2, 500, 2).T)
+    mixture = GaussianMixture.of_seeds(Z, 3, np.random.default_rng(0)).fit(Z)
+    before = mixture.log_density(Z)[0]
+    mixture.add_fields(Places(np.array([0, 2]), 4))
+    wider = np.full((4, Z.shape[1]), np.nan)
+    wider[[0, 2]] = Z
+    np.testing.assert_allclose(mixture.log_density(wider)[0], before, atol=0.1)
+    covariance = mixture.covariances(mixture.gaussians.mean)
+    assert (np.abs(covariance[:, [1, 3], [1, 3]] - 1.0) < 0.2).all()
+    assert (covariance[:, [1, 2, 3, 3, 3], [0, 1, 0, 1, 2]] == 0.0).all()
+    assert (mixture.gaussians.mean[:, [1, 3]] == 0.0).all()
 
 
 def added_later(layers, X, machine, start=START):
