@@ -170,7 +170,6 @@ class Habits(Stored):
     def add_fields(self, places: Places) -> None:
         """Make room for more fields: independent of the others, with a variance of 1."""
         self._kinds.add_fields(places)
-        self._predicted = None
         self._share()
         if self._products.size > 0:
             high, low = np.tril_indices(places.n)

@@ -33,7 +33,11 @@ LATE = [
 ]
 """Scorers with open incidents, and then with records that are held back."""
 
-of_all = pytest.mark.parametrize(("name", "at"), MIDST + EARLY + LATE)
+FORMER = [("entities", 1530)]
+"""One with former entities, and relations in each entity that have just changed."""
+
+of_all = pytest.mark.parametrize(("name", "at"), MIDST + EARLY + LATE + FORMER)
+of_most = pytest.mark.parametrize(("name", "at"), MIDST + EARLY + LATE)
 of_calm = pytest.mark.parametrize(("name", "at"), MIDST + EARLY)
 
 
@@ -68,7 +72,7 @@ LOOSE = {"transforms": 3.0, "entities": 0.2, "few entities": 0.2}
 spread by it, and the covariance of an entity is drawn to that of all by it."""
 
 
-@of_all
+@of_most
 def test_records_without_them_are_as_usual_as_before(name, at):
     before = process(name, SCORERS[name].read(state_at(name, at)), narrow(name), at)
     after = process(name, widened(name, at), wide(name), at)
@@ -147,6 +151,7 @@ def test_one_after_the_other_they_give_the_same_state(name, at):
 
 NOT_THERE = (
     "entity_reference", "entity_unmet", "run_last", "neighbours", "kept_rows", "season_level",
+    "kinds_first",
 )  # fmt: skip
 """Arrays whose last columns are missing for fields that have not come."""
 
@@ -265,6 +270,18 @@ def test_how_they_depend_on_others_is_learned_from_as_many_records_as_are_kept(l
     odd[::2, -1] = 500.0 + 8000.0 * (3.0 * own[::2] - np.sign(z) * 2.0)
     p_value = processed(scorer, odd, own, n).p_value
     assert np.median(p_value[::2][np.abs(z) > 0.5]) < 0.01 < np.median(p_value[1::2])
+
+
+def test_rows_that_are_kept_for_a_late_field_lack_one_that_is_added():
+    X, machine = with_late_field(np.random.default_rng(5), START + MOST + 600)
+    scorer, _ = added_later({}, X[: START + 600], machine)
+    scorer.add_numbers([None])
+    arrays = unpack(scorer.to_bytes(), "StreamScorer")[1]
+    assert len(arrays["kept_rows"]) > 200
+    assert np.isnan(arrays["kept_rows"][:, -1]).all()
+    assert np.isnan(arrays["kept_marks"]).all()
+    rest = np.insert(X[START + 600 :], X.shape[1], np.nan, axis=1)
+    assert np.mean(processed(scorer, rest, machine, START + 600).p_value <= 0.01) < 0.02
 
 
 def scored(d, learner=None, **parameters):
