@@ -11,7 +11,8 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray
 from .algorithm.expectation_maximisation import learn_mixtures
 from .algorithm.learning import forget_and_evaluate, learn, structure_bound
 from .algorithm.mixtures import FIRST_RECORDS, Sizes, add_mixtures, mixture_sizes
-from .algorithm.start import background_nodes, initial_network
+from .algorithm.new_variables import add_variables, widest_block
+from .algorithm.start import WIDEST_BACKGROUND, background_nodes, initial_network
 from .algorithm.tasks import LearningRule
 from .model import Model
 from .network.packing import pack_network, unpack_network
@@ -21,6 +22,7 @@ from .queries.density import Evaluation, NetworkDensity
 from .queries.scaling import UNITS, Scaling
 from .state import MOST_RECORDS
 from .state_schema import Entry, read
+from .stored import Places
 from .vector.lanes import padded
 
 
@@ -118,6 +120,7 @@ class OSLRAU(NetworkDensity, Model):
     """
 
     state_kind = "OSLRAU"
+    _first: FloatArray
 
     def __init__(
         self,
@@ -193,6 +196,18 @@ class OSLRAU(NetworkDensity, Model):
         require(valid, "mixtures", self.mixtures, "False without a background")
         require(0 <= self.variance_floor < 1, "variance_floor", self.variance_floor, "in [0, 1)")
         require(self.memory is None or self.memory > 0, "memory", self.memory, "above 0, or None")
+
+    def has_room(self, more: int) -> bool:
+        """Say whether ``more`` variables can be added without another block of the background."""
+        network = self._network
+        return network is None or widest_block(network) + more <= WIDEST_BACKGROUND
+
+    def add_variables(self, places: Places) -> None:
+        """Add variables as if they had been missing in each record so far."""
+        if self._network is not None:
+            add_variables(self._network, places, self.variance_floor)
+            self._scaling = self._scaling.widened(places, standardize=self.standardize)
+            self._first = places.widened(self._first, 0)
 
     def _learn_rows(self, rows: FloatArray, batch_size: int, evaluation: Evaluation | None) -> None:
         network, scaling = self._start(rows.shape[1])

@@ -40,6 +40,8 @@ class Entry(NamedTuple):
         Whether numbers may be missing.
     new
         A row of a slot of which nothing is known yet, where there is one for each slot.
+    field
+        What a field of which nothing is known yet has, where there is something for each field.
     """
 
     shape: tuple[int | str, ...]
@@ -48,6 +50,7 @@ class Entry(NamedTuple):
     dtype: str = "<f8"
     nan: bool = False
     new: ArrayLike = 0.0
+    field: ArrayLike = 0.0
 
     @property
     def is_of_flags(self) -> bool:

@@ -3,19 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faust_oslrau.learner.arrays import Arrays
+from faust_oslrau.learner.arrays import Arrays, IntArray
 
 from .state_schema import Entry, read
 
 SLOTS = "slots"
 """First dimension of arrays that have a row for each slot."""
 
+FIELDS = ("d", "w")
+"""Dimensions along which arrays have something for each field."""
+
 T = TypeVar("T", bound=np.generic)
+
+
+class Places(NamedTuple):
+    """Where fields are after others were added: their places ``old`` (d,) among all ``n``."""
+
+    old: IntArray
+    n: int
+
+    @property
+    def new(self) -> IntArray:
+        """The places of the fields that were added."""
+        return np.setdiff1d(np.arange(self.n), self.old)
+
+    def beside(self, c: int) -> Places:
+        """Return the places of the fields and of ``c`` columns after all of them."""
+        return Places(np.append(self.old, self.n + np.arange(c)), self.n + c)
+
+    def widened(self, array: NDArray[T], axis: int, new: ArrayLike = np.nan) -> NDArray[T]:
+        """Return an array with what is ``new`` for the added fields along an axis.
+
+        One that has nothing for any field stays as it is.
+        """
+        if array.shape[axis] == 0:
+            return array
+        shape = *array.shape[:axis], self.n, *array.shape[axis + 1 :]
+        wider: NDArray[Any] = np.full(shape, new, array.dtype)
+        wider[(slice(None),) * axis + (self.old,)] = array
+        return wider
 
 
 class Stored:
@@ -65,6 +96,13 @@ class Stored:
         """Forget what is known of a slot."""
         for name, entry in self._of_slots():
             getattr(self, name)[slot] = entry.new
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, of which nothing is known yet."""
+        for name, entry in self.schema.items():
+            for axis, dimension in enumerate(entry.shape):
+                if dimension in FIELDS:
+                    setattr(self, name, places.widened(getattr(self, name), axis, entry.field))
 
     def _of_slots(self) -> list[tuple[str, Entry]]:
         return [item for item in self.schema.items() if item[1].shape[0] == SLOTS]

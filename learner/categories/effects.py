@@ -11,6 +11,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.stored import Places
 
 from .levels import Levels, Units, add_units, remainder
 from .tree import NONE
@@ -128,6 +129,12 @@ class Effects:
         if (self._singles[1].parent != NONE).any():
             self._choose_pairs(parents[:2].T)
             self._of_pairs.choose_parent(self._pairs.field, PAIRS, parents[:0])
+
+    def add_fields(self, places: Places, field: IntArray) -> None:
+        """Make room for more numbers, on which no slots of each ``field`` (s,) have effects."""
+        for levels in (*self._singles, self._of_pairs):
+            levels.add_fields(places)
+        self.derive(field)
 
     def derive(self, field: IntArray) -> None:
         """Derive the units of all effects from the levels of the slots of each ``field`` (s,)."""

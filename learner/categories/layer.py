@@ -19,6 +19,7 @@ from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import Entry, expect, read
+from faust_oslrau.learner.stored import Places
 from faust_oslrau.learner.vector.blocks import row_sums
 
 from .counts import CategoryCounts
@@ -262,6 +263,12 @@ class Categories:
     def _codes(self, rows: FloatArray) -> FloatArray:
         """Return the columns (m, c) that are categories."""
         return np.ascontiguousarray(rows[:, rows.shape[1] - self.c :])
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more numbers, which the rows that wait to be learned lack."""
+        self._effects.add_fields(places, self.counts.values.field)
+        wider = places.beside(self.c + 2)  # the entities, too
+        self._pending = [wider.widened(rows, 1) for rows in self._pending]
 
     def state(self) -> Arrays:
         """Return the arrays that ``restore`` needs."""

@@ -16,6 +16,7 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import LARGEST, LARGEST_LEARNED, Entry, read
+from faust_oslrau.learner.stored import Places
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .tree import NONE
@@ -85,6 +86,11 @@ class Levels:
     def clear(self, slots: IntArray) -> None:
         """Forget what is known of slots that have another value now."""
         self._moments[:, 1 + slots] = 0.0
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, of which no category tells."""
+        self._moments = places.widened(self._moments, 2, 0.0)
+        self.parent = places.widened(self.parent, 0, NONE)
 
     def clear_fields(self, which: Mask) -> None:
         """Forget all that is known of some of the fields (d,); no category tells of them."""

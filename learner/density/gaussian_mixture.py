@@ -9,6 +9,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.state_schema import Entry, expect, read
+from faust_oslrau.learner.stored import Places
 
 from . import gaussian_kernels as kernels
 from . import missing_kernels
@@ -144,6 +145,14 @@ class GaussianMixture:
         mixture.squares = self.squares.sum(axis=0, keepdims=True)
         mixture.update()
         return mixture
+
+    def add_fields(self, places: Places) -> None:
+        """Add variables with mean 0 and variance 1, independent of the others."""
+        self.gaussians.mean = places.widened(self.gaussians.mean, 1, 0.0)
+        self.sums = places.widened(self.sums, 1, 0.0)
+        self.squares = places.widened(places.widened(self.squares, 1, 0.0), 2, 0.0)
+        self.squares[:, places.new, places.new] = self.count[:, None]
+        self.update()
 
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``of_state`` needs; their names begin with ``prefix``."""

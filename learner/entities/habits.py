@@ -12,7 +12,7 @@ from faust_oslrau.learner.protocol import Measured, Predictive, Which
 from faust_oslrau.learner.scoring.tails import log_mass
 from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import Entry
-from faust_oslrau.learner.stored import SLOTS, Stored
+from faust_oslrau.learner.stored import SLOTS, Places, Stored
 
 from .habit_kernels import DENSITIES, Own, Predicted, Shared, mix
 from .kinds import MEMORY, MOST, Kinds
@@ -166,6 +166,17 @@ class Habits(Stored):
             return np.zeros((len(slots), 1)), np.ones(1)
         weight = self._shared.weight
         return self._records[slots, : len(weight)].astype(float), weight
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields: independent of the others, with a variance of 1."""
+        self._kinds.add_fields(places)
+        self._share()
+        if self._products.size > 0:
+            high, low = np.tril_indices(places.n)
+            products = np.tile((high == low).astype(np.float32), (len(self._products), 1))
+            is_old = np.isin(high, places.old) & np.isin(low, places.old)
+            products[:, is_old] = self._products
+            self._products = products
 
     def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs, of so many entities, as arrays."""

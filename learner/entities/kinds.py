@@ -12,6 +12,7 @@ from faust_oslrau.learner.density.gaussian_mixture import (
 )
 from faust_oslrau.learner.errors import StateError
 from faust_oslrau.learner.state_schema import Entry, counts, read
+from faust_oslrau.learner.stored import Places
 
 MOST = 12
 """Kinds at the most: each costs d (d + 1) / 2 multiplications a record."""
@@ -64,6 +65,12 @@ class Kinds:
         self.mixture = GaussianMixture.of_seeds(Z, k, np.random.default_rng(0)).fit(Z)
         if self.n >= STARTS[-1]:
             self._first = np.empty((0, 0))
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, which rows so far lack."""
+        self._first = places.widened(self._first, 1)
+        if self.mixture is not None:
+            self.mixture.add_fields(places)
 
     def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""

@@ -14,7 +14,7 @@ from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.scoring.blame import Blame
 from faust_oslrau.learner.scoring.entity_events import EntityProfile
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, counts, expect, flags, read
-from faust_oslrau.learner.stored import SLOTS, Stored
+from faust_oslrau.learner.stored import SLOTS, Places, Stored
 
 from . import population, profiles
 from .age_scores import AgeScores
@@ -54,11 +54,13 @@ class Entities(Stored):
     schema: ClassVar = {
         "_levels": Entry((SLOTS, "d"), -(LARGEST_VALUE**2), LARGEST_VALUE**2),
         "_statistics": Entry((SLOTS, "d", 2), 0.0, dtype="<f4"),
-        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]], nan=True),
-        "_population": Entry((5, "d"), -LARGEST_VALUE, LARGEST_VALUE**2),
+        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]], nan=True, field=np.nan),
+        "_population": Entry(
+            (5, "d"), -LARGEST_VALUE, LARGEST_VALUE**2, field=population.first_population(1)
+        ),
         "_records": counts(1),
         "_young_until": counts(1),
-        "_unmet": Entry(("r", "w"), nan=True),
+        "_unmet": Entry(("r", "w"), nan=True, field=np.nan),
         "_unmet_slots": counts("r"),
         "_unmet_fresh": flags("r"),
     }
@@ -270,6 +272,12 @@ class Entities(Stored):
         none = slice(0)
         self._unmet = self._unmet[none]
         self._unmet_slots, self._unmet_fresh = self._unmet_slots[none], self._unmet_fresh[none]
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, of which nothing is known of any entity."""
+        super().add_fields(places)
+        for part in (self._memories, self._habits, self.former, self.watch):
+            part.add_fields(places)
 
     @property
     def known(self) -> profiles.Known:

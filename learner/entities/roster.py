@@ -17,7 +17,7 @@ from faust_oslrau.learner.keys import Key
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state import MOST_RECORDS
 from faust_oslrau.learner.state_schema import Entry, expect, read
-from faust_oslrau.learner.stored import doubled, enlarged
+from faust_oslrau.learner.stored import Places, doubled, enlarged
 
 from .levels import LARGEST_VALUE
 
@@ -279,6 +279,12 @@ class FormerEntities:
     def take(self, key: Key) -> Former | None:
         """Return the levels of an entity that comes back, which is no former one any more."""
         return self._of.pop(key, None)
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, of which nothing is known."""
+        for key, (means, statistics) in self._of.items():
+            wider = places.widened(means, 0, 0.0), places.widened(statistics, 0, 0.0)
+            self._of[key] = Former(*wider)
 
     def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""

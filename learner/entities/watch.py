@@ -28,7 +28,7 @@ from faust_oslrau.learner.scoring.entity_events import (
     EntityEvent,
 )
 from faust_oslrau.learner.state_schema import Entry, counts, expect, flags, read
-from faust_oslrau.learner.stored import SLOTS, Stored, doubled
+from faust_oslrau.learner.stored import SLOTS, Places, Stored, doubled
 
 from .population import YOUNG
 from .roster import Newcomer, packed_keys, unpacked
@@ -80,7 +80,7 @@ class Watch(Stored):
 
     schema: ClassVar = {
         "_unusual": flags(SLOTS),
-        "_usual": Entry(("w",), 1.0),
+        "_usual": Entry(("aspects",), 1.0),
         "_others": Entry((3,)),
     }
     prefix = "watch_"
@@ -198,6 +198,11 @@ class Watch(Stored):
                 found.append(Aspect(name, column, value, middle, float(deviations[at])))
         return tuple(found)
 
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields: their levels and spreads differ as little as is usual."""
+        both, kinds = self._usual[:-1].reshape(2, -1), self._usual[-1:]
+        self._usual = np.append(places.widened(both, 1, 1.0), kinds)
+
     def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs, of so many entities, as arrays."""
         text, lengths = packed_keys([name for _, name in self._latest])
@@ -211,7 +216,7 @@ class Watch(Stored):
     def restore(self, arrays: Arrays, d: int, k: int) -> None:
         """Restore a state of ``k`` entities with ``d`` fields; StateError if it cannot be one."""
         names = unpacked(arrays, "watch_name", LONGEST_NAME)
-        self.read_state(arrays, slots=k, w=(0, 2 * d + 1))
+        self.read_state(arrays, slots=k, aspects=(0, 2 * d + 1))
         (slots,) = read(arrays, {"slots": counts("n")}, self.prefix, n=len(names))
         is_spread = len(self._usual) == 0 or (self._others[1:] >= LEAST_SPREAD).all()
         expect(is_spread, "how much the deviations of entities differ")

@@ -40,7 +40,7 @@ class History(Stored):
     schema: ClassVar = {
         "_means": Entry((SLOTS, "s", "d", 2), [-LARGEST, 0.0]),  # mean and weight
         "_last": Entry((SLOTS,), dtype="<i8", new=-1),
-        "_spread": Entry(("s", "w"), POSITIVE, np.inf),
+        "_spread": Entry(("s", "w"), POSITIVE, np.inf, field=np.inf),
         "_records": counts(1),
     }
     prefix = "history_"

@@ -6,6 +6,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
 from faust_oslrau.learner.state_schema import POSITIVE, Entry, expect, read
+from faust_oslrau.learner.stored import Places
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import WIDTH, aligned_stack, choose, load, spread, store
 from faust_oslrau.learner.vector.math import larger, smaller
@@ -47,6 +48,12 @@ class Scaling:
         scaling = cls(len(scale))
         scaling.location, scaling.scale = location, scale
         return scaling
+
+    def widened(self, places: Places, *, standardize: bool) -> Scaling:
+        """Return the scaling with more variables, to be learned where it is one that is."""
+        wider = Scaling(places.n) if standardize else Scaling.identity(places.n)
+        wider.location[places.old], wider.scale[places.old] = self.location, self.scale
+        return wider
 
     @classmethod
     def of_rows(cls, X: FloatArray) -> Scaling:

@@ -13,6 +13,7 @@ from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state import record_count
 from faust_oslrau.learner.state_schema import expect
+from faust_oslrau.learner.stored import Places
 
 from .blame import Blame
 from .evidence import Place
@@ -202,6 +203,11 @@ class MergedBlame:
         expect(shapes == ((len(NUMBERS) + 1, d), (d,)), "the merged blame of an incident")
         expect((seen >= 0).all(), "numbers of blamed records")
         self.means, self.seen = means, seen
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, which no record blames."""
+        self.means = places.widened(self.means, 1, 0.0)
+        self.seen = places.widened(self.seen, 0, 0.0)
 
     def add(self, blame: Blame, row: int) -> None:
         """Add a row of ``blame``."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, Mask
 from faust_oslrau.learner.state_schema import LARGEST, Entry, read
+from faust_oslrau.learner.stored import Places
 from faust_oslrau.learner.vector.compiler import Array, kernel
 from faust_oslrau.learner.vector.lanes import (
     WIDTH,
@@ -104,6 +105,11 @@ class Neighbours:
         np.divide(1.0, np.sqrt(variance), out=self._scale, where=variance > 0)
         self._others = in_turn(rows, n) * self._scale
         self._complete = not np.isnan(self._others).any()
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, which the records so far lack: each is `UNKNOWN` further."""
+        rows, variance = places.widened(self.rows, 1), places.widened(self.variance, 0, 0.0)
+        self._set(rows, variance, self.n)
 
     def distance(self, rows: FloatArray) -> FloatArray:
         """Return the mean distance (m,) of ``rows`` (m, d) to the fourth nearest of each sample.

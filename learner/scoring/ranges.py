@@ -18,7 +18,10 @@ class Ranges(Stored):
     which the scorer calls at learning boundaries.
     """
 
-    schema: ClassVar = {"lowest": Entry(("d",), nan=True), "highest": Entry(("d",), nan=True)}
+    schema: ClassVar = {
+        "lowest": Entry(("d",), nan=True, field=np.nan),
+        "highest": Entry(("d",), nan=True, field=np.nan),
+    }
 
     def __init__(self) -> None:
         self.lowest, self.highest = np.empty(0), np.empty(0)

@@ -78,6 +78,11 @@ class Ranking(Stored):
         expect(is_known, "levels of measures where there are records")
         self.n = n
 
+    def lower(self, measure: int, by: float) -> None:
+        """Lower the level of a measure, as all records have it lower from now on."""
+        moved = np.where(np.arange(len(self.level)) == measure, by, 0.0)
+        self.level, self.mean_level = self.level - moved, self.mean_level - moved
+
     def score(self, measures: FloatArray) -> FloatArray:
         """Return the lowest (m,) of the measures (m, k) in spreads from their levels.
 

@@ -16,7 +16,7 @@ import numpy as np
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.state_schema import BELOW_ONE, Entry, counts, expect, read
-from faust_oslrau.learner.stored import Stored
+from faust_oslrau.learner.stored import Places, Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .calibration import Calibration, ranks, replace_ordered
@@ -225,6 +225,12 @@ class Reference(Stored):
         self.marks, ascending_marks = moved(self.marks, self._ascending_marks, known)
         self._calibrate(ascending, ascending_marks)
         return Admitted(~far, released.rows)
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields; marks of wider rows equal none of those so far."""
+        self.held = self.held._replace(rows=places.widened(self.held.rows, 1))
+        self.marks = np.empty(0)
+        self._calibrate(self._ascending, self.marks)
 
     def _calibrate(self, ascending: FloatArray, ascending_marks: FloatArray) -> None:
         self._ascending, self._ascending_marks = ascending, ascending_marks

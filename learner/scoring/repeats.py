@@ -16,7 +16,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.state_schema import Entry
-from faust_oslrau.learner.stored import SLOTS, Stored, doubled
+from faust_oslrau.learner.stored import SLOTS, Places, Stored, doubled
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 MEMORY = 8192.0
@@ -37,7 +37,7 @@ class Repeats(Stored):
     """
 
     schema: ClassVar = {
-        "last": Entry((SLOTS, "d"), nan=True, new=np.nan),
+        "last": Entry((SLOTS, "d"), nan=True, new=np.nan, field=np.nan),
         "lengths": Entry((SLOTS, "d"), 0.0),
         "counts": Entry((2, "w"), 0.0),
         "_new": Entry((2, "w"), 0.0),
@@ -77,6 +77,11 @@ class Repeats(Stored):
     def _set_mean(self) -> None:
         records, squares = self.counts
         self._mean = np.maximum(0.5 * squares / np.maximum(records, 1.0), 1.0)
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, which have no runs yet."""
+        super().add_fields(places)
+        self._set_mean()
 
     def restore(self, arrays: Arrays, d: int) -> None:
         """Restore a state of rows of ``d`` fields; StateError if it cannot be one."""

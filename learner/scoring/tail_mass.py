@@ -20,7 +20,7 @@ from faust_oslrau.learner.density.gaussian_mixture import (
     enough_components,
 )
 from faust_oslrau.learner.state_schema import POSITIVE, Entry
-from faust_oslrau.learner.stored import Stored
+from faust_oslrau.learner.stored import Places, Stored
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .neighbours import POOL, fill_variances
@@ -137,6 +137,13 @@ class TailMass(Stored):
             return np.zeros(len(rows))
         distance, _ = self._all.distances(self._standardised(rows, FARTHEST))
         return log_mass(distance, self._weights, rows)
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, which do not vary yet."""
+        super().add_fields(places)
+        if self.mixture is not None:
+            self.mixture.add_fields(places)
+            self._take(self.mixture)
 
     def update(self, rows: FloatArray, n: int) -> bool:
         """Fit to ``rows`` (n, d), which stand for the last of ``n`` records, where it is time.

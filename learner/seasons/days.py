@@ -56,8 +56,8 @@ class Days(Stored):
 
     schema: ClassVar = {
         "dates": Entry(("j",), dtype="<i8"),
-        "level": Entry(("j", QUARTERS, "d"), dtype="<f4", nan=True),
-        "spread": Entry(("j", HOURS, "d"), dtype="<f4", nan=True),
+        "level": Entry(("j", QUARTERS, "d"), dtype="<f4", nan=True, field=np.nan),
+        "spread": Entry(("j", HOURS, "d"), dtype="<f4", nan=True, field=np.nan),
         "_open": Entry((2,), dtype="<i8"),
         "_sums": Entry((2, QUARTERS, "d", 4), nan=True),
         "_last": Entry((1,), dtype="<i8"),

@@ -10,7 +10,7 @@ from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.protocol import InUnits
 from faust_oslrau.learner.queries.scaling import Scaling
 from faust_oslrau.learner.state_schema import LARGEST, POSITIVE, Entry, flags, read
-from faust_oslrau.learner.stored import Stored
+from faust_oslrau.learner.stored import Places, Stored
 from faust_oslrau.learner.typical import FARTHEST
 from faust_oslrau.learner.vector.blocks import row_sums
 
@@ -61,7 +61,7 @@ class Seasons(Stored):
     """
 
     schema: ClassVar = {
-        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]]),
+        "_reference": Entry((2, "d"), [[-LARGEST], [POSITIVE]], field=[[0.0], [1.0]]),
         "counting": flags(6, "d"),
         "_centre": Entry(("d",)),
         "_latest": Entry((1,), dtype="<i8"),
@@ -206,6 +206,14 @@ class Seasons(Stored):
         self.counting[which] = daily.counts, weekly.counts
         total = total.reshape(-1, levels.shape[2])
         return np.asarray(total - total.mean(axis=0))
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, without a season."""
+        super().add_fields(places)
+        self._days.add_fields(places)
+        self.recent.add_fields(places)
+        level, ratio, _ = self._usual
+        self._usual = Usual.of(places.widened(level, 1, 0.0), places.widened(ratio, 1, 1.0))
 
     def state(self, slots: int | None = None) -> Arrays:
         """Return all that ``restore`` needs."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.state_schema import Entry, counts, flags, read
+from faust_oslrau.learner.stored import Places
 
 MOST = 4096
 """Rows that are kept: enough for a network, and to calibrate its scores."""
@@ -59,6 +60,11 @@ class RecentRows:
     def add(self, rows: Rows) -> None:
         """Add the next rows."""
         self._pending.append(rows)
+
+    def add_fields(self, places: Places) -> None:
+        """Make room for more fields, which the rows so far lack."""
+        for parts in (self._settled, self._pending):
+            parts[:] = [rows._replace(values=places.widened(rows.values, 1)) for rows in parts]
 
     def settle(self) -> Rows:
         """Return the rows since the last boundary, and make this one the last."""

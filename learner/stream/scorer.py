@@ -35,6 +35,7 @@ from .parameters import ScorerParameters
 from .queries import ScorerQueries
 from .row_scores import score
 from .state import Layered, Pending, ScorerState
+from .widening import add_numbers, takes_numbers
 
 
 class StreamScorer(ScorerParameters, ScorerQueries):
@@ -210,6 +211,25 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             self._advance(rows[start:stop], keys[start:stop], block, slice(start, stop))
             start = stop
         return block.finish(self._state.drift.statistic)
+
+    def takes_numbers(self, k: int) -> bool:
+        """Whether ``add_numbers`` takes so many numbers."""
+        return takes_numbers(self._state, k)
+
+    def add_numbers(self, transforms: Sequence[str | None]) -> None:
+        """Let the next rows have more numbers, as if they had been missing in all rows so far.
+
+        They come after the numbers there are and before the categories, each with its transform or
+        None. They are independent of the others until enough records have them.
+
+        Raises
+        ------
+        InvalidParameterError
+            There is no such transform, rows have no numbers yet, or the model would have to be
+            another one: entities with habits have up to 32 numbers, and each Gaussian of the
+            background up to 128 columns.
+        """
+        add_numbers(self._state, transforms)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""

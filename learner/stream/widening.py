@@ -1,0 +1,95 @@
+"""Numbers that are added to the rows of a stream, as if they had been missing in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from faust_oslrau.learner.entities.habits import WIDEST as WIDEST_HABITS
+from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.parameters import require
+from faust_oslrau.learner.scoring.neighbours import UNKNOWN
+from faust_oslrau.learner.scoring.tail_mass import WIDEST as WIDEST_MASS
+from faust_oslrau.learner.scoring.transforms import Transforms
+from faust_oslrau.learner.stored import Places
+
+from .state import Pending, ScorerState
+
+NEARNESS = 1
+"""Place of nearness among the measures of records, where it is one."""
+
+T = TypeVar("T")
+
+
+def add_numbers(state: ScorerState, transforms: Sequence[str | None]) -> None:
+    """Let rows have more numbers, each with a transform or None: see `StreamScorer.add_numbers`."""
+    k, d = len(transforms), state.n_fields
+    named = {at: name for at, name in enumerate(transforms) if name is not None}
+    if d is None:
+        is_new = not named and state.learner.n_records_ == 0
+        require(is_new, "transforms", list(transforms), "rows before numbers are added")
+        return
+    _check(state, d, k)
+    moved = _moved(state.transforms.names, d, k)
+    state.transforms = Transforms(moved | {d + at: name for at, name in named.items()})
+    state.relevance.directions = _moved(state.relevance.directions, d, k)
+    state.relevance.least = _moved(state.relevance.least, d, k)
+    fields, columns = Places(np.arange(d), d + k), _columns(state, d, k)
+    state.learner.add_variables(columns)
+    state.pending = [_wider(state, piece, columns) for piece in state.pending]
+    state.reference.add_fields(columns)
+    state.ranges.add_fields(columns)
+    for part in (state.neighbours, state.tail_mass, state.repeats, state.late):
+        part.add_fields(fields)
+    state.late.rows = columns.widened(state.late.rows, 1)
+    for layer in (state.categories, state.entities, state.history, state.seasons):
+        if layer is not None:
+            layer.add_fields(fields)
+    if state.incidents is not None:
+        for blame in state.incidents.blames:
+            blame.add_fields(fields.beside(state.n_categories))
+    if state.has_nearness:
+        state.ranking.lower(NEARNESS, k * UNKNOWN)
+    state.n_fields = d + k
+
+
+def takes_numbers(state: ScorerState, k: int) -> bool:
+    """Return whether rows may have ``k`` more numbers."""
+    try:
+        _check(state, state.n_fields or 0, k)
+    except InvalidParameterError:
+        return False
+    return True
+
+
+def _check(state: ScorerState, d: int, k: int) -> None:
+    """Refuse numbers with which the state would not be what it is."""
+    require(state.n_numbers == d, "numbers", state.n_numbers, "one or more, to add others to them")
+    has_habits = state.entities is not None and state.history is None
+    for widest in [WIDEST_HABITS] * has_habits + [WIDEST_MASS]:
+        require(not d <= widest < d + k, "numbers", d + k, f"at most {widest}, as a model has them")
+    more = k * (state.n_columns or d) // d
+    has_room = state.learner.has_room(more)
+    require(has_room, "numbers", d + k, "few enough for the blocks of the background")
+
+
+def _columns(state: ScorerState, d: int, k: int) -> Places:
+    """Return the places of the columns that the learner is given: fields, and means of each."""
+    parts = (state.n_columns or d) // d
+    old = np.arange(parts)[:, None] * (d + k) + np.arange(d)
+    return Places(old.ravel(), parts * (d + k))
+
+
+def _moved(of_columns: dict[int, T], d: int, k: int) -> dict[int, T]:
+    """Return what columns have, with those after the ``d`` numbers ``k`` columns later."""
+    return {at if at < d else at + k: what for at, what in of_columns.items()}
+
+
+def _wider(state: ScorerState, piece: Pending, columns: Places) -> Pending:
+    """Return rows that wait to be learned without the new numbers; they equal no later ones."""
+    measures, marks = piece.measures.copy(), np.full_like(piece.marks, np.nan)
+    if state.has_nearness and measures.shape[1] > NEARNESS:
+        measures[:, NEARNESS] -= (columns.n - len(columns.old)) * UNKNOWN
+    return Pending(columns.widened(piece.rows, 1), measures, piece.scores, marks)
