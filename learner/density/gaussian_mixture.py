@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from copy import copy
 from typing import Self
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.state_schema import Entry, expect, read
 from faust_oslrau.learner.stored import Places
 
@@ -115,14 +116,32 @@ class GaussianMixture:
 
         The earlier ones count ``kept`` times, for each component (K,) or for all.
         """
-        own = np.broadcast_to(kept, self.count.shape)
+        own, before = np.broadcast_to(kept, self.count.shape), copy(self)
+        absent: Mask = np.isnan(Z).all(axis=1)
         self.count = self.count * own + shares.sum(axis=0)
         self.sums, self.squares = self.sums * own[:, None], self.squares * own[:, None, None]
         gaussians = self.gaussians
         missing_kernels.add_moments(
             Z, shares, LEAST_SHARE, gaussians.mean, gaussians.whitening, self.sums, self.squares
         )
+        if absent.any():
+            self._keep(before, absent)
         self.update()
+
+    def _keep(self, before: GaussianMixture, variables: Mask) -> None:
+        """Let variables (d,) have the means and covariances that they had, if they had some.
+
+        Of variables that no record has, what is expected would be learned. As covariances are
+        widened for new records, they would grow without end.
+        """
+        known = (before.count > LEAST_COUNT)[:, None]
+        n, m = (np.maximum(each.count, LEAST_COUNT)[:, None] for each in (before, self))
+        old = before.sums / n
+        self.sums = np.where(known & variables, m * old, self.sums)
+        new, own = self.sums / m, known[..., None] & (variables[:, None] | variables)
+        centred = before.squares / n[..., None] - old[:, :, None] * old[:, None]
+        moved = m[..., None] * (centred + new[:, :, None] * new[:, None])
+        self.squares = np.where(own, np.tril(moved), self.squares)
 
     def update(self) -> None:
         """Set the parameters that the statistics give."""

@@ -11,6 +11,7 @@ from test_late_fields import LAYERS, START, processed, with_late_field
 from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.errors import InvalidParameterError
+from faust_oslrau.learner.network.layout import SUM
 from faust_oslrau.learner.state import unpack
 from faust_oslrau.learner.stored import Places
 from faust_oslrau.learner.stream.late import ENOUGH
@@ -90,7 +91,7 @@ def test_records_without_them_are_as_usual_as_before(name, at):
 OF_THE_NETWORK = (
     "learner", "level", "spread", "mean_level", "mean_spread", "mass_", "recent_", "drift_",
     "pending_measures", "pending_scores", "pending_marks", "evidence", "relevance_counts",
-    "entity_unmet", "entity_score_ages", "entity_new_score_ages", "kinds_", "habit_", "kept_marks",
+    "entity_unmet", "entity_score_ages", "entity_new_score_ages", "kinds_", "habit_",
 )  # fmt: skip
 """Arrays that rest on densities, whose networks grow otherwise, or on rows as a whole; and those of
 a batch in which a field is missing, with nothing of that field."""
@@ -115,7 +116,7 @@ def test_the_state_is_what_it_would_be_if_they_had_been_missing(name, at):
     assert arrays.keys() == expected.keys()
     assert len(compared) > 10
     assert arrays["recent_marks"].size == 0  # later rows have other ones
-    assert np.isnan(np.append(arrays["pending_marks"], arrays["kept_marks"])).all()
+    assert np.isnan(arrays["pending_marks"]).all()
     for array in compared:
         np.testing.assert_allclose(arrays[array], expected[array], rtol=1e-9, err_msg=array)
 
@@ -150,7 +151,7 @@ def test_one_after_the_other_they_give_the_same_state(name, at):
 
 
 NOT_THERE = (
-    "entity_reference", "entity_unmet", "run_last", "neighbours", "kept_rows", "season_level",
+    "entity_reference", "entity_unmet", "run_last", "neighbours", "season_rows", "season_level",
     "kinds_first",
 )  # fmt: skip
 """Arrays whose last columns are missing for fields that have not come."""
@@ -172,6 +173,9 @@ def test_they_are_unknown_until_they_come(name, at):
             assert np.isnan(arrays[array][..., d:]).all(), array
         for columns in (arrays["held_rows"], arrays["pending_rows"], scorer.learner.scale_):
             assert np.isnan(columns.reshape(-1, d + len(ADDED))[:, d:]).all()
+        learner = unpack(scorer.learner.to_bytes(), "OSLRAU")[1]
+        first = learner.get("first", np.full((1, d + len(ADDED)), np.nan).T)
+        assert np.isnan(first.reshape(-1, d + len(ADDED), first.shape[1])[:, d:]).all()
     assert not arrays["late_there"][d:].any()
 
 
@@ -207,12 +211,42 @@ def test_a_network_has_the_density_it_had(name):
     np.testing.assert_allclose(model.score_samples(wider), expected, rtol=1e-9, atol=1e-9)
     model = type(model).from_bytes(model.to_bytes())
     np.testing.assert_allclose(model.score_samples(wider), expected, rtol=1e-9, atol=1e-9)
-    wider[:, places.new] = 100.0 + np.random.default_rng(0).normal(size=(len(rows), 3))
-    for _ in range(10):
-        model.partial_fit(wider)
-        model.network_.check_validity()
-    level = model.impute(np.full((1, d + 3), np.nan))[0, places.new]
-    np.testing.assert_allclose(level, 100.0, atol=1.0)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"background": False}, {"n_init_components": 1}])
+def test_a_network_is_what_it_would_be_if_they_had_been_missing(parameters):
+    X = clusters(3, 400, 4, missing=0.05)
+    model, expected = (
+        OSLRAU(structure_until=0, **parameters).partial_fit(rows, batch_size=50)
+        for rows in (X, np.insert(X, [4, 4], np.nan, axis=1))
+    )
+    model.add_variables(Places(np.arange(4), 6))
+    found, expected = (unpack(each.to_bytes(), "OSLRAU")[1] for each in (model, expected))
+    for array in expected:
+        np.testing.assert_allclose(found[array], expected[array], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("mixtures", [False, True])
+def test_all_parts_of_a_network_learn_them_once_they_come(mixtures):
+    rng = np.random.default_rng(4)
+    X = clusters(4, 12_000, 3)
+    model = OSLRAU(mixtures=mixtures, structure_until=2000)
+    model.partial_fit(X[:2000], batch_size=100)
+    model.add_variables(Places(np.arange(3), 4))
+    added = 100.0 + rng.normal(size=len(X))
+    added[2100:] += 3.0  # its units are those of the first batch
+    model.partial_fit(np.column_stack([X, added])[2000:], batch_size=100)
+    np.testing.assert_allclose(model.impute([[np.nan] * 4])[0, 3], 103.0, atol=0.3)
+    network = model.network_
+    factors = [
+        child
+        for sum_ in network.live[network.nodes["kind"][network.live] == SUM]
+        if network.nodes["n_scope"][sum_] == 1 and network.scope(sum_)[0] == 3
+        for child, _ in network.children(sum_)
+    ]
+    assert (len(factors) > 1) == mixtures
+    learned_most = network.nodes[sorted(factors, key=lambda i: network.nodes["observed"][i])[-1:]]
+    assert (learned_most["mean"] > 2.0).all()
 
 
 def test_gaussians_have_them_with_a_variance_of_about_1_and_without_covariances():
@@ -277,9 +311,8 @@ def test_rows_that_are_kept_for_a_late_field_lack_one_that_is_added():
     scorer, _ = added_later({}, X[: START + 600], machine)
     scorer.add_numbers([None])
     arrays = unpack(scorer.to_bytes(), "StreamScorer")[1]
-    assert len(arrays["kept_rows"]) > 200
-    assert np.isnan(arrays["kept_rows"][:, -1]).all()
-    assert np.isnan(arrays["kept_marks"]).all()
+    assert len(arrays["late_rows"]) > 200
+    assert np.isnan(arrays["late_rows"][:, -1]).all()
     rest = np.insert(X[START + 600 :], X.shape[1], np.nan, axis=1)
     assert np.mean(processed(scorer, rest, machine, START + 600).p_value <= 0.01) < 0.02
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.entities.kinds import Kinds
 from faust_oslrau.learner.state import unpack
 from faust_oslrau.learner.stream.late import ENOUGH
 
@@ -31,6 +32,18 @@ def test_a_field_that_never_comes_costs_the_others_nothing(mixtures):
     model = OSLRAU(mixtures=mixtures).partial_fit(np.hstack([X, never]), batch_size=256)
     found = model.score_samples(np.hstack([latest, never[: len(latest)]])).mean()
     assert found > without.score_samples(latest).mean() - 0.2
+
+
+def test_gaussians_of_a_field_that_never_comes_stay_as_they_are():
+    rng, kinds = np.random.default_rng(0), Kinds()
+    for _ in range(200):
+        X = np.column_stack([rng.normal(size=(256, 3)), np.full(256, np.nan)])
+        Z = np.ascontiguousarray(X.T)
+        shares = np.empty((256, 0)) if kinds.mixture is None else kinds.mixture.log_density(Z)[1]
+        kinds.learn(X, shares)
+    variances = kinds.mixture.squares[:, 3, 3] / kinds.mixture.count
+    np.testing.assert_allclose(variances, 1.0, rtol=1e-9)
+    assert (kinds.mixture.sums[:, 3] == 0.0).all()
 
 
 LAYERS = {
