@@ -117,7 +117,7 @@ class GaussianMixture:
         The earlier ones count ``kept`` times, for each component (K,) or for all.
         """
         own, before = np.broadcast_to(kept, self.count.shape), copy(self)
-        absent: Mask = np.isnan(Z).all(axis=1)
+        absent = np.asarray(np.isnan(Z).all(axis=1))
         self.count = self.count * own + shares.sum(axis=0)
         self.sums, self.squares = self.sums * own[:, None], self.squares * own[:, None, None]
         gaussians = self.gaussians
