@@ -181,7 +181,8 @@ def _check_values(values: Mapping[str, Any]) -> None:
         raise StateError(f"state: expected a number of categories, got {n_categories!r}")
     if topic_id is not None and not isinstance(topic_id, str):
         raise StateError(f"state: expected the id of a topic, got {topic_id!r}")
-    for epoch in values.get("epochs", []):
+    epochs = values.get("epochs", [])
+    for epoch in epochs if isinstance(epochs, list) else [epochs]:
         if not (isinstance(epoch, list) and [type(part) for part in epoch] == [int, dict]):
             raise StateError(f"state: expected the settings until an offset, got {epoch!r}")
     if not 0 <= values["start"] <= values["next_offset"]:

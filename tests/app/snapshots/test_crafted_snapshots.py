@@ -31,7 +31,8 @@ def snapshot():
         {"next_offset": "x"}, {"next_offset": None}, {"next_offset": -1}, {"next_offset": 2.5},
         {"start": 301}, {"partition": "3"}, {"topic": 3}, {"settings": [["batch_size", 256]]},
         {"fields": "ab"}, {"fields": [1, 2]}, {"fields": []}, {"fields": None}, {"left_out": "n"},
-        {"topic_id": 7}, {"more": 1},
+        {"topic_id": 7}, {"more": 1}, {"epochs": 3}, {"epochs": [3]}, {"epochs": [[3]]},
+        {"epochs": [["3", {}]]}, {"epochs": [[3, []]]},
     ],
     ids=str,
 )  # fmt: skip
@@ -44,6 +45,7 @@ def test_values_of_another_kind_are_refused(changes, snapshot):
 def test_a_value_that_is_missing_is_refused(snapshot):
     values, arrays = unpack(snapshot.to_bytes(), "Snapshot")
     newer = {"topic_id", "n_categories", "texts", "watched", "counts", "mixed", "left_out"}
+    newer.add("epochs")
     for name in values.keys() - newer:
         fewer = {other: value for other, value in values.items() if other != name}
         with pytest.raises(StateError):
