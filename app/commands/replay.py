@@ -12,7 +12,7 @@ from typing import Any
 import click
 import orjson
 
-from faust_oslrau.app.errors import OslrauError
+from faust_oslrau.app.errors import OslrauError, SettingsError
 from faust_oslrau.app.offline.command_line import (
     chosen_log,
     log_options,
@@ -22,7 +22,7 @@ from faust_oslrau.app.offline.command_line import (
     warn_of_missing_times,
 )
 from faust_oslrau.app.offline.encoding import ProducedRows
-from faust_oslrau.app.offline.inspection import earlier_epochs
+from faust_oslrau.app.offline.inspection import InspectionError, earlier_epochs
 from faust_oslrau.app.offline.kernels import compile_kernels
 from faust_oslrau.app.offline.output_files import (
     DeadLetterFile,
@@ -35,6 +35,7 @@ from faust_oslrau.app.offline.progress import progress
 from faust_oslrau.app.offline.replay import Replay, Replayed, Schemas, Sink
 from faust_oslrau.app.offline.told_lines import rejection_told
 from faust_oslrau.app.pipeline import Epochs
+from faust_oslrau.app.settings import Settings
 from faust_oslrau.app.settings.command_line import chosen_settings, settings_options
 
 
@@ -73,9 +74,7 @@ def replay(
     log = chosen_log([] if file is None else [file], settings, **options)
     schemas: Schemas | None = log.schemas
     rows: ProducedRows | None = None
-    epochs: dict[tuple[str, int], Epochs] = {}
-    if log.source is None:
-        epochs = asyncio.run(earlier_epochs(settings, log.topic))
+    epochs = _earlier_epochs(settings, log.topic) if log.source is None else {}
     if log.source is not None:
         warn_of_missing_times("replay", settings)
         if settings.uses_registry:
@@ -98,6 +97,16 @@ def replay(
     tell_of_left_out(() if rows is None else rows.left_out)
     warn_of_empty_fields("replay", run.seen.empty)
     _summarise(run.replayed, out, monotonic() - began, as_json)
+
+
+def _earlier_epochs(settings: Settings, topic: str) -> dict[tuple[str, int], Epochs]:
+    """Return what snapshots tell of former settings; a warning if they cannot be read."""
+    try:
+        return asyncio.run(earlier_epochs(settings, topic))
+    except (InspectionError, SettingsError) as error:
+        told = "former settings, if there were any, do not count"
+        click.echo(f"Warning: {error}: {told}", err=True)
+        return {}
 
 
 def _summarise(replayed: Replayed, out: Path, seconds: float, as_json: bool) -> None:

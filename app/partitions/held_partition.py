@@ -269,6 +269,11 @@ class HeldPartition(PartitionQueries):
         return OffsetAndMetadata(offset, metadata)
 
     @property
+    def is_changing(self) -> bool:
+        """Whether other settings are still to count, of which some may be fields."""
+        return self.successor is not None or self.change is not None
+
+    @property
     def _changed_from(self) -> RecordedSuccessor | None:
         """Where the latest settings begin, for a worker whose snapshot does not have them yet."""
         if self.successor is not None:

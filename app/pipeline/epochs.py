@@ -11,7 +11,7 @@ from faust_oslrau.topics import NUMERIC, Kind
 _IN_PLACE = {
     "alarm_rate",
     "features",
-    "initial_model",  # the model has become another one since
+    "initial_model",
     "kinds",
     "learner.max_nodes",
     "learner.memory",
@@ -56,7 +56,9 @@ def added_numbers(before: Settings, now: Settings) -> tuple[str, ...] | None:
 
 def is_in_place(before: Settings, now: Settings, changed: set[str]) -> bool:
     """Return whether a model can go on with these settings, of which some ``changed``."""
-    return changed <= _IN_PLACE and added_numbers(before, now) is not None
+    has_new_model = "initial_model" in changed and now.initial_model is not None
+    is_possible = changed <= _IN_PLACE and not has_new_model
+    return is_possible and added_numbers(before, now) is not None
 
 
 def _same_fields(before: Settings, now: Settings, added: tuple[str, ...] = ()) -> bool:

@@ -134,7 +134,10 @@ class NetworkDensity(Drawn):
         depend on the units of fields, nor on how many a row lacks.
         """
         nats = np.log(self._scaling.scale) + GAUSSIAN_ENTROPY
-        return -row_sums(np.where(np.isnan(X + nats), 0.0, nats))
+        missing = np.isnan(X + nats)
+        if not missing.any():
+            return np.repeat(-row_sums(nats[None]), len(X))
+        return -row_sums(np.where(missing, 0.0, nats))
 
     def given_others(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compare each field with the others: ``contributions`` and ``expected`` in one call.

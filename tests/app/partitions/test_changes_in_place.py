@@ -15,6 +15,7 @@ from faust_oslrau.app.pipeline import (
     Snapshot,
     Successor,
     continued,
+    new_pipeline,
     settings_digest,
 )
 from faust_oslrau.app.settings import Settings
@@ -189,6 +190,23 @@ def test_what_changes_in_place_and_what_brings_a_successor(before, now, in_place
     pipeline.process(records(FIRST, LOG[:300]))
     _, follows = continued(pipeline.snapshot(0, 300), None, None, now, 300)
     assert isinstance(follows, Change if in_place else Successor)
+
+
+def test_a_new_initial_model_follows_and_an_old_one_may_be_left_out(tmp_path):
+    more, path = replace(OLD, features=("a", "b")), tmp_path / "model"
+    fitted = new_pipeline(*FIRST, OLD)
+    fitted.process(records(FIRST, LOG[:300]))
+    path.write_bytes(fitted.snapshot(0, 300).to_bytes())
+    begun = new_pipeline(*FIRST, replace(OLD, initial_model=str(path)))
+    begun.process(records(FIRST, LOG[:300]))
+    _, follows = continued(begun.snapshot(0, 300), None, None, more, 300)
+    assert isinstance(follows, Change)
+    fitted = new_pipeline(*FIRST, more)
+    fitted.process(records(FIRST, LOG[:300]))
+    (tmp_path / "wider").write_bytes(fitted.snapshot(0, 300).to_bytes())
+    wider = replace(more, initial_model=str(tmp_path / "wider"))
+    _, follows = continued(begun.snapshot(0, 300), None, None, wider, 300)
+    assert isinstance(follows, Successor)
 
 
 def test_the_alarm_rate_changes_in_place_where_p_values_depend_on_it():

@@ -179,6 +179,7 @@ def test_schemas_that_were_accepted_and_may_not_be_read_are_no_reason_to_ask_the
     done = command(access, "replay", "--topic", topic_name, "--out", tmp_path / "scores.jsonl")
     assert done.exit_code == 3
     assert f"no right to Read on topic {schemas}\n" in done.output
+    assert "former settings, if there were any, do not count" in done.output
 
 
 @pytest.fixture(
