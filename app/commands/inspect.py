@@ -130,7 +130,7 @@ def _details(found: Found) -> str:
         *data["settings"].items(),
     ]
     for epoch in data["epochs"]:
-        changed = changed_settings(epoch["settings"], data["settings"]).values()
+        changed = changed_settings(epoch["settings"], data["settings"])
         rows.append((f"before offset {epoch['until']:,}", "; ".join(changed)))
     if data["successor"] is not None:
         start, records = data["successor"]["start"], data["successor"]["records"]

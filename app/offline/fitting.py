@@ -127,8 +127,7 @@ def merge(models: Sequence[Snapshot]) -> Snapshot:
         if model.fields != first.fields:
             raise ModelError(f"expected models of the fields {first.fields}, got {model.fields}")
         if changed := changed_settings(first.settings, model.settings):
-            told = "; ".join(changed.values())
-            raise ModelError(f"expected models with the same settings: {told}")
+            raise ModelError(f"expected models with the same settings: {'; '.join(changed)}")
     try:
         scorers = [StreamScorer.from_bytes(model.scorer or b"") for model in models]
         scorer = merge_scorers(scorers)

@@ -154,7 +154,7 @@ class Opener:
             continued, snapshot, scorer, begun, self._settings, begins
         )
         if follows is not None:
-            _tell_change(log.tp, "; ".join(changes(snapshot, self._settings).values()), follows)
+            _tell_change(log.tp, "; ".join(changes(snapshot, self._settings)), follows)
         size = stored.data.size
         return PartitionState(pipeline, resume, (snapshot.next_offset, size), follows)
 

@@ -57,7 +57,7 @@ def initial_model(settings: Settings) -> Snapshot:
     changed = changed_settings(before, now)
     if changed:
         raise SettingsError(
-            f"setting initial_model: {short(path)} was made with {'; '.join(changed.values())}"
+            f"setting initial_model: {short(path)} was made with {'; '.join(changed)}"
         )
     return replace(model, settings=now)
 

@@ -20,7 +20,6 @@ from faust_oslrau.learner.state import Extent, Parts
 from faust_oslrau.topics import (
     KEY,
     KafkaRecord,
-    Kind,
     OutMessage,
 )
 from faust_oslrau.topics.formats import Translator
@@ -37,11 +36,12 @@ from .block import (
     expected_fields,
 )
 from .building import new_scorer, restored_scorer
-from .epochs import Epoch, added_numbers
+from .epochs import Epoch, added_numbers, is_in_place
 from .messages import Messages, Timed
 from .reading import Reader, ReadRecords
 from .snapshot import (
     Snapshot,
+    changed_names,
     check_settings,
     earlier_settings,
     installed_version,
@@ -134,16 +134,17 @@ class PartitionPipeline:
         return (self.epochs[-1].until, settings_digest(self._settings)) if self.epochs else None
 
     def takes(self, settings: Settings) -> bool:
-        """Return whether the model can have the numbers that settings add."""
-        added = added_numbers(self._settings, settings)
-        if added is None:
+        """Return whether the model can go on with other settings in place."""
+        changed = set(changed_names(self._scoring, scoring_settings(settings)))
+        if not is_in_place(self._settings, settings, changed):
             return False
+        added = added_numbers(self._settings, settings)
         return not added or self.scorer is None or self.scorer.takes_numbers(len(added))
 
     def change(self, settings: Settings, offset: int) -> None:
-        """Go on with other settings from the record at an offset on, where they are in place.
+        """Go on with other settings, which it `takes`, from the record at an offset on.
 
-        See `epochs.is_in_place`. To the numbers that are added, all records so far had no value.
+        Of the numbers that are added, all records so far had no value.
         """
         added = added_numbers(self._settings, settings) or ()
         self.epochs += (Epoch(offset, self._scoring),)
@@ -153,12 +154,13 @@ class PartitionPipeline:
         decoder, scorer = self._reader.decoder, self.scorer
         if decoder is None or scorer is None:
             return
+        new = new_scorer(settings, decoder.fields, decoder.n_categories, decoder.counts)
         if added:
-            kinds = dict(settings.transforms) | dict.fromkeys(decoder.counts, Kind.COUNT.value)
-            scorer.add_numbers([kinds.get(field) for field in added])
-        scorer.change_as(new_scorer(settings, decoder.fields, decoder.n_categories, decoder.counts))
-        scorer.learner.memory = settings.learner.memory
-        scorer.learner.max_nodes = settings.learner.max_nodes
+            transforms, fields = new.parameters["transforms"], decoder.fields
+            scorer.add_numbers([transforms.get(fields.index(field)) for field in added])
+        scorer.change_as(new)
+        scorer.learner.memory = new.learner.memory
+        scorer.learner.max_nodes = new.learner.max_nodes
 
     def snapshot(self, start: int, next_offset: int, topic_id: str | None = None) -> Snapshot:
         """Return the whole state, after learning from offset `start` up to `next_offset`."""

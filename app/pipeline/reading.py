@@ -19,7 +19,6 @@ from faust_oslrau.topics import (
     FieldChange,
     FieldWatch,
     KafkaRecord,
-    Kind,
     Rejection,
     TimeReader,
 )
@@ -130,11 +129,10 @@ class Reader:
         decoder, self._settings = self.decoder, settings
         if decoder is None:
             return
-        n, kinds = len(decoder.fields) - decoder.n_categories, dict(settings.kinds)
-        counts = [field for field in added if kinds.get(field) == Kind.COUNT]
+        n = len(decoder.fields) - decoder.n_categories
         self.decoder = new_decoder(
             settings, [*decoder.fields[:n], *added, *decoder.fields[n:]], decoder.n_categories,
-            [*decoder.counts, *counts], self.mixed, tuple(decoder.codes.texts.values()),
+            decoder.counts, self.mixed, tuple(decoder.codes.texts.values()),
         )  # fmt: skip
 
     @property

@@ -253,15 +253,20 @@ def earlier_settings(earlier: Mapping[str, Any], settings: Settings) -> Settings
     return replace(settings, **of("", [entry.name for entry in fields(Settings)]), learner=learner)
 
 
-def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, str]:
-    """Describe the settings that scores depend on and that have other values now, by name."""
+def changed_names(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Name the settings that scores depend on and that have other values now."""
     before, now = {**_FIRST_VALUES, **before}, {**_FIRST_VALUES, **now}
     # A setting that the other version did not have is ignored: its state holds the value.
-    return {
-        name: f"{name} = {short(before[name])}, now {short(now[name])}"
-        for name in sorted(now.keys() & before.keys())
-        if before[name] != now[name]
-    }
+    return [name for name in sorted(now.keys() & before.keys()) if before[name] != now[name]]
+
+
+def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Describe the settings that scores depend on and that have other values now."""
+    before, now = {**_FIRST_VALUES, **before}, {**_FIRST_VALUES, **now}
+    return [
+        f"{name} = {short(before[name])}, now {short(now[name])}"
+        for name in changed_names(before, now)
+    ]
 
 
 def check_settings(snapshot: Snapshot, settings: Settings) -> None:
@@ -276,7 +281,7 @@ def check_settings(snapshot: Snapshot, settings: Settings) -> None:
     if changed:
         raise IncompatibleSnapshotError(
             f"the snapshot of {snapshot.topic}/{snapshot.partition} at offset "
-            f"{snapshot.next_offset} was made with {'; '.join(changed.values())}: restore the old "
+            f"{snapshot.next_offset} was made with {'; '.join(changed)}: restore the old "
             "settings, start a new deployment with another app_id, or discard the model with "
             "`faust-oslrau inspect --forget`"
         )

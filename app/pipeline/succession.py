@@ -13,14 +13,13 @@ from faust_oslrau.topics import KafkaRecord, OutMessage
 from faust_oslrau.topics.formats import Translator
 
 from .block import ProcessedBlock
-from .epochs import Change, is_in_place
+from .epochs import Change
 from .initial_model import new_pipeline
 from .pipeline import PartitionPipeline
 from .snapshot import (
     Snapshot,
     changed_settings,
     check_settings,
-    earlier_settings,
     scoring_settings,
     settings_digest,
 )
@@ -144,8 +143,7 @@ def continued(
     if snapshot.settings.get("format", "json") != settings.format:
         check_settings(snapshot, settings)
     pipeline = PartitionPipeline.earlier(snapshot, settings, scorer)
-    before = earlier_settings(snapshot.settings, settings)
-    if is_in_place(before, settings, set(changes(snapshot, settings))) and pipeline.takes(settings):
+    if pipeline.takes(settings):
         return pipeline, Change(settings, start, settings_digest(settings))
     if successor is not None and not changes(successor[0], settings):
         begun, state = successor
@@ -155,6 +153,6 @@ def continued(
     return pipeline, Successor(follows, start, settings_digest(settings))
 
 
-def changes(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
+def changes(snapshot: Snapshot, settings: Settings) -> list[str]:
     """Describe the settings of a snapshot that p-values depend on and that are others now."""
     return changed_settings(snapshot.settings, scoring_settings(settings))

@@ -63,9 +63,8 @@ def all_measures(
     if state.categories is not None:  # of all records, those with such categories
         columns[0] = columns[0] + log_probability
         columns[-1] = columns[-1] + log_probability
-    if past is not None and state.history is not None:
-        usual = state.learner.usual_log_density(state.history.past(rows))
-        columns.append(columns[0] - (past - usual))
+    if past is not None:
+        columns.append(columns[0] - past)
     return np.array(columns).T  # numpy is slow at rows of three
 
 
@@ -82,10 +81,13 @@ def rank(
     if state.habits is not None:
         measured = state.habits.mix(learned, measured)
     past: FloatArray | None = None
+    above: FloatArray | None = None
     if state.history is not None:
-        past = state.learner.score_samples(state.history.past(learned))
+        before = state.history.past(learned)
+        past = state.learner.score_samples(before)
+        above = past - state.learner.usual_log_density(before)
     log_probability, log_rarity = of_categories.T
-    measures = all_measures(state, learned, measured, slopes, log_probability, past)
+    measures = all_measures(state, learned, measured, slopes, log_probability, above)
     scores = state.ranking.score(measures)
     if state.entities is not None:
         scores = state.entities.relate(scores)
