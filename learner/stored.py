@@ -36,6 +36,11 @@ class Places(NamedTuple):
         """Return the places of the fields and of ``c`` columns after all of them."""
         return Places(np.append(self.old, self.n + np.arange(c)), self.n + c)
 
+    @classmethod
+    def after(cls, first: int, n: int, k: int) -> Places:
+        """Return the places of ``n`` things where ``k`` others come after the ``first`` ones."""
+        return cls(np.append(np.arange(first), np.arange(first + k, n + k)), n + k)
+
     def widened(self, array: NDArray[T], axis: int, new: ArrayLike = np.nan) -> NDArray[T]:
         """Return an array with what is ``new`` for the added fields along an axis.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.learner.categories.values import MOST_SLOTS, MOST_VALUES
+from faust_oslrau.learner.categories.values import MOST_VALUES, most_values
 from faust_oslrau.learner.stream import WARM_UP
 from faust_oslrau.topics import KEY, KafkaRecord, Kind, TimeReader
 from faust_oslrau.topics.columns import MANY, MOST_VERSIONS, NUMERIC, Column, columns_of
@@ -269,7 +269,7 @@ class Advisor:
         """Return how many values of a category the learner tells apart."""
         kinds = {c.name: c.kind.value for c in self._columns.values()} | dict(self._settings.kinds)
         n_categories = sum(kind == Kind.CATEGORY for kind in kinds.values())
-        return min(MOST_VALUES, MOST_SLOTS // max(n_categories, 1))
+        return most_values(max(n_categories, 1))
 
     def _with_kind(self, name: str, kind: Kind) -> Settings:
         if name == KEY or self._settings.chosen_fields is not None:

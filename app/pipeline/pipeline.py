@@ -139,7 +139,7 @@ class PartitionPipeline:
         if not is_in_place(self._settings, settings, changed):
             return False
         added = added_numbers(self._settings, settings)
-        return not added or self.scorer is None or self.scorer.takes_numbers(len(added))
+        return not added or self.scorer is None or self.scorer.takes_fields(len(added))
 
     def change(self, settings: Settings, offset: int) -> None:
         """Go on with other settings, which it `takes`, from the record at an offset on.

@@ -16,7 +16,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, IntArray, Mask
 from faust_oslrau.learner.state_schema import LARGEST, Entry, read
-from faust_oslrau.learner.stored import doubled
+from faust_oslrau.learner.stored import Places, doubled
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 from .tree import STRENGTHS, Tables, records_of
@@ -99,6 +99,13 @@ class EntityCounts:
             more = max(e - len(self.counts), 0)
             self.counts = np.pad(self.counts[:e], ((0, more), (0, s - self.counts.shape[1])))
             self.votes = np.pad(self.votes[:e], ((0, more), (0, 0), (0, 0)))
+
+    def add_fields(self, slots: Places, fields: Places) -> None:
+        """Make room for more ``fields``, and for their ``slots``, as for entities without any."""
+        self.counts = slots.widened(self.counts, 1, 0.0)
+        self.votes = fields.widened(self.votes, 1, 0.0)
+        self.prior = fields.widened(self.prior, 0, -math.log(K))
+        self.make_room(slots.n)
 
     def merge(self, slots: IntArray, rests: IntArray) -> None:
         """Let the records of some slots be those of the ``rests`` of their fields."""

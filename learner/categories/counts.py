@@ -6,6 +6,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.state_schema import Entry, counts, expect, read
+from faust_oslrau.learner.stored import Places
 
 from .by_entity import EntityCounts
 from .tree import (
@@ -16,8 +17,8 @@ from .tree import (
     add_pairs,
     depths,
     fill_log_probability,
-    fill_log_rarity,
     fill_probabilities,
+    fill_usual,
     gains,
     parents,
 )
@@ -83,11 +84,15 @@ class CategoryCounts:
             fill_log_probability(slots, self._tables, result)
         return result
 
-    def log_rarity(self, slots: IntArray) -> FloatArray:
-        """Return the log-probability (m,) of categories as rare as the rarest of a record."""
-        result = np.zeros(len(slots))
+    def usual(self, slots: IntArray) -> FloatArray:
+        """Return what the log-probability of such records is on average, and how rare they are.
+
+        Both (m, 2) are as `fill_usual` has them. What a log-probability is above that on average
+        does not depend on how many categories a record lacks.
+        """
+        result = np.zeros((len(slots), 2))
         if self.n > 0:
-            fill_log_rarity(slots, self._tables, result)
+            fill_usual(slots, self._tables, result)
         return result
 
     def learn(
@@ -119,6 +124,17 @@ class CategoryCounts:
     ) -> None:
         """Let the counts of each entity follow a batch of records with slots (m, c)."""
         self.own.end_batch(slots, entities, fresh, self._tables, learning=learning)
+
+    def add_fields(self, k: int) -> Places:
+        """Make room for ``k`` more fields, which no record had; return the places of the slots."""
+        c, slots = len(self.parent), self.values.add_fields(k)
+        fields = Places.after(c, c, k)
+        self.parent = fields.widened(self.parent, 0, NONE)
+        self._joint = slots.widened(slots.widened(self._joint, 0, 0.0), 1, 0.0)
+        self._told = np.full(1, MISSING)
+        self.own.add_fields(slots, fields)
+        self._derive()
+        return slots
 
     def _forget(self, share: float) -> None:
         self._joint *= share

@@ -115,11 +115,14 @@ class Effects:
         for levels in self._used:
             levels.forget(share)
 
-    def choose_parents(self, field: IntArray, c: int) -> None:
-        """Choose whose effects each number has; those after one that changed begin anew."""
+    def choose_parents(self, field: IntArray, of: Mask) -> None:
+        """Choose whose effects each number has; those after one that changed begin anew.
+
+        They are those ``of`` some of the categories (c,).
+        """
         parents = np.empty((0, self.n_fields), np.int64)
         for number, levels in enumerate(self._singles):
-            changed = levels.choose_parent(field, c, parents)
+            changed = levels.choose_parent(field, of, parents)
             parents = np.concatenate([parents, levels.parent[None]])
             self._of_pairs.clear_fields(changed)
             for later in self._singles[number + 1 :]:  # there is none without one before it
@@ -128,12 +131,40 @@ class Effects:
                 break
         if (self._singles[1].parent != NONE).any():
             self._choose_pairs(parents[:2].T)
-            self._of_pairs.choose_parent(self._pairs.field, PAIRS, parents[:0])
+            self._of_pairs.choose_parent(self._pairs.field, np.ones(PAIRS, np.bool_), parents[:0])
+
+    def learned_anew(
+        self, X: FloatArray, slots: IntArray, field: IntArray, of: Mask
+    ) -> tuple[Effects, Mask]:
+        """Return the effects on numbers (m, d) of records with these slots (m, c) alone.
+
+        And which numbers (d,) have those of other categories than here, ``of`` some (c,). What is
+        known here of the others is kept.
+        """
+        effects = Effects(field, self.n_fields)
+        # one after the other: the next one is learned from what those before leave
+        for number, at in enumerate(np.array_split(np.arange(len(X)), SINGLES + 1)):
+            effects.learn(X[at], slots[at], np.empty(0, np.int64), settled=number > 0)
+            effects.choose_parents(field, of)
+            effects.derive(field)
+        same = (effects.parents == self.parents).all(axis=0)
+        for levels, before in zip(effects._singles, self._singles, strict=True):
+            levels.take_over(before, same)
+        effects.derive(field)
+        return effects, ~same
 
     def add_fields(self, places: Places, field: IntArray) -> None:
         """Make room for more numbers, on which no slots of each ``field`` (s,) have effects."""
         for levels in (*self._singles, self._of_pairs):
             levels.add_fields(places)
+        self.derive(field)
+
+    def add_categories(self, slots: Places, field: IntArray) -> None:
+        """Make room for more categories, without an effect; their ``slots`` have fields (s,)."""
+        for levels in self._singles:
+            levels.add_slots(slots)
+        first, second = np.array(np.divmod(self._pairs.codes[PAIRS:], STRIDE), np.int64)
+        self._pairs.codes[PAIRS:] = STRIDE * slots.old[first] + slots.old[second]
         self.derive(field)
 
     def derive(self, field: IntArray) -> None:

@@ -10,7 +10,7 @@ Where it is known of which entity a record is, its own records tell of its categ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from .effects import Effects
 from .levels import TINY, in_units
 from .missing import MOST, VALUES_AT_ONCE, LogDensity, likeliest
 from .tree import NONE, log_shares
-from .values import MISSING
+from .values import MISSING, most_values
 
 MOST_FIELDS = 128
 """Most columns that are categories."""
@@ -47,8 +47,9 @@ class CategoricalRows(NamedTuple):
     rows
         The numbers (m, d).
     of_categories
-        The log-probability of the categories, and that of one as rare as the rarest (m, 2). Where
-        one is missing on which numbers depend, the log-weight of `likeliest` for the first.
+        The log-probability of the categories, what it is on average, and that of one as rare as the
+        rarest (m, 3). Where one is missing on which numbers depend, the log-weight of `likeliest`
+        for the first.
     log_jacobian
         Sum (m,) of the logarithms of the observed numbers' slopes.
     units
@@ -69,6 +70,40 @@ class CategoricalRows(NamedTuple):
     def log_probability(self) -> FloatArray:
         """The log-probability (m,) of the categories, or their log-weight."""
         return self.of_categories[:, 0]
+
+
+BESIDE = 3
+"""Columns beside those of a row that waits to be learned: see `Given`."""
+
+
+class Given(NamedTuple):
+    """Rows (m, d + c) as they were given, and of what they are.
+
+    Attributes
+    ----------
+    slots, fresh
+        The slots (m,) of their entities, `MISSING` for none, and which are new there (m,).
+    times
+        Their time stamps (m,) in milliseconds, negative for none.
+    """
+
+    rows: FloatArray
+    slots: IntArray
+    fresh: Mask
+    times: IntArray
+
+    @classmethod
+    def of(cls, columns: FloatArray) -> Self:
+        """Return the rows of such columns (m, d + c + `BESIDE`)."""
+        slots, fresh, times = columns[:, -BESIDE:].T.astype(np.int64)
+        return cls(columns[:, :-BESIDE], slots, fresh > 0, times)
+
+
+def check_given(columns: FloatArray) -> None:
+    """Raise StateError if columns (m, d + c + `BESIDE`) are not those of rows as given."""
+    slots, _, times = columns[:, -BESIDE:].T
+    is_slot = (slots >= MISSING) & (slots < MOST_RECORDS)
+    expect((is_slot & (np.abs(times) < MOST_RECORDS)).all(), "the entities and times of rows")
 
 
 _ROWS = {"rows": Entry(("n", "w"), nan=True)}
@@ -110,16 +145,19 @@ class Categories:
         rows: FloatArray,
         density: LogDensity | None = None,
         entities: tuple[IntArray, Mask] | None = None,
+        times: IntArray | None = None,
     ) -> CategoricalRows:
         """Return the next rows (m, d + c), with numbers as they would be with average categories.
 
-        They are learned at the next boundary. A ``density`` of such numbers makes sums over missing
+        They are learned at the next boundary, with their ``times`` (m,) in milliseconds beside
+        them. A ``density`` of such numbers makes sums over missing
         categories exact; without one, levels and spreads tell how likely their values are.
         ``entities`` are their slots (m,), and which are new there, if they are known.
         """
         self.alone = rows.shape[1] == self.c
         own = nobody(len(rows)) if entities is None else entities
-        self._pending.append(np.column_stack([rows, *own]))
+        at = np.full(len(rows), -1) if times is None else times
+        self._pending.append(np.column_stack([rows, *own, at]))
         return self.average(rows, density, self.counts.own.take(*own))
 
     def average(
@@ -129,7 +167,7 @@ class Categories:
         entities: IntArray | None = None,
     ) -> CategoricalRows:
         """Return rows (m, d + c) as ``take`` would return them now, of some ``entities`` (m,)."""
-        X, slots = self.numbers(rows), self.counts.slots(self._codes(rows))
+        X, slots = self.numbers(rows), self.counts.slots(self.codes_of(rows))
         own = nobody(len(rows))[0] if entities is None else entities
         slots = np.column_stack([slots, own])
         if self._effects.n_fields != X.shape[1]:
@@ -140,7 +178,7 @@ class Categories:
         if (slots[:, : self.c] == MISSING).any():
             filled, log_probability = self._filled(X, slots, log_probability, density)
         average = self.in_units(X, filled)
-        of_categories = np.column_stack([log_probability, self.counts.log_rarity(slots)])
+        of_categories = np.column_stack([log_probability, self.counts.usual(slots)])
         return CategoricalRows(
             average.rows, of_categories, average.log_jacobian, average.units, slots
         )
@@ -178,7 +216,7 @@ class Categories:
 
     def codes(self) -> FloatArray:
         """Return the values that are told apart, and those of rows that wait to be learned."""
-        pending = [self._codes(rows[:, :-2]).ravel() for rows in self._pending]
+        pending = [self.codes_of(rows[:, :-BESIDE]).ravel() for rows in self._pending]
         return np.concatenate([self.counts.values.codes, *pending])
 
     def numbers(self, rows: FloatArray) -> FloatArray:
@@ -231,44 +269,80 @@ class Categories:
         """Whether rows wait to be learned; those that are learned anew were before."""
         return len(self._pending) > 0
 
-    def end_batch(self, memory: float | None, *, learning: bool) -> FloatArray:
-        """Learn all rows (m, d + c) since the last boundary, and return them.
+    @property
+    def pending(self) -> Given:
+        """The rows since the last boundary."""
+        return Given.of(np.concatenate(self._pending))
 
-        With a ``memory``, forget older ones.
+    def end_batch(self, memory: float | None, of: Mask | None = None, *, learning: bool) -> None:
+        """Learn all rows since the last boundary.
+
+        With a ``memory``, forget older ones. Numbers depend on categories ``of`` some (c,), or of
+        all.
         """
-        pending, self._pending = np.concatenate(self._pending), []
-        rows, (entities, fresh) = pending[:, :-2], _entities(pending)
+        pending, self._pending = self.pending, []
         if learning:
-            self._learn(rows, memory, entities, fresh)
+            effective = np.ones(self.c, np.bool_) if of is None else of
+            self._learn(pending.rows, memory, effective, pending.slots, pending.fresh)
         else:
-            unknown = np.full((len(rows), self.c), MISSING)
-            self.counts.end_batch(unknown, entities, fresh, learning=False)
-        return rows
+            unknown = np.full((len(pending.rows), self.c), MISSING)
+            self.counts.end_batch(unknown, pending.slots, pending.fresh, learning=False)
+
+    def learn_effects_anew(self, rows: FloatArray, of: Mask) -> Mask:
+        """Learn from rows (m, d + c) alone on which categories numbers depend, ``of`` some (c,).
+
+        Return which numbers (d,) depend on others than before.
+        """
+        X, slots = self.numbers(rows), self.counts.slots(self.codes_of(rows))
+        field = self.counts.values.field
+        self._effects, changed = self._effects.learned_anew(X, slots, field, of)
+        return changed
 
     def _learn(
-        self, rows: FloatArray, memory: float | None, entities: IntArray, fresh: Mask
+        self, rows: FloatArray, memory: float | None, of: Mask, entities: IntArray, fresh: Mask
     ) -> None:
         counts, effects = self.counts, self._effects
         share = 1.0 if memory is None else memory / (memory + len(rows))
         settled = counts.n > SETTLED
-        slots, taken = counts.learn(self._codes(rows), share, entities, fresh)
+        slots, taken = counts.learn(self.codes_of(rows), share, entities, fresh)
         if share < 1.0:
             effects.forget(share)
         effects.make_room(len(counts.values.field), taken)
         effects.learn(self.numbers(rows), slots, taken, settled=settled)
         if counts.fitted == counts.n:
-            effects.choose_parents(counts.values.field, self.c)
+            effects.choose_parents(counts.values.field, of)
         effects.derive(counts.values.field)
 
-    def _codes(self, rows: FloatArray) -> FloatArray:
+    def codes_of(self, rows: FloatArray) -> FloatArray:
         """Return the columns (m, c) that are categories."""
         return np.ascontiguousarray(rows[:, rows.shape[1] - self.c :])
 
     def add_fields(self, places: Places) -> None:
         """Make room for more numbers, which the rows that wait to be learned lack."""
         self._effects.add_fields(places, self.counts.values.field)
-        wider = places.beside(self.c + 2)  # the entities, too
+        wider = places.beside(self.c + BESIDE)
         self._pending = [wider.widened(rows, 1) for rows in self._pending]
+
+    @classmethod
+    def beside(cls, c: int, pending: int, d: int) -> Self:
+        """Return ``c`` new categories beside ``d`` numbers, which ``pending`` rows do not have."""
+        categories = cls(c)
+        rows = np.full((pending, d + c), np.nan)
+        categories._pending = [np.column_stack([rows, *nobody(pending), np.full(pending, -1)])]
+        return categories
+
+    def takes(self, k: int) -> bool:
+        """Return whether there is room for ``k`` more categories, and for all their values."""
+        c = self.c + k
+        return c <= MOST_FIELDS and self.counts.values.most_held <= most_values(c)
+
+    def add_categories(self, k: int) -> None:
+        """Make room for ``k`` more categories, which no record had."""
+        slots = self.counts.add_fields(k)
+        self._effects.add_categories(slots, self.counts.values.field)
+        for at, rows in enumerate(self._pending):
+            width = rows.shape[1]
+            self._pending[at] = Places.after(width - BESIDE, width, k).widened(rows, 1)
 
     def state(self) -> Arrays:
         """Return the arrays that ``restore`` needs."""
@@ -287,12 +361,11 @@ class Categories:
         self.counts.restore(arrays, "category_")
         (rows,) = read(arrays, _ROWS, "category_", n=pending)
         if pending > 0:
-            width = c + (0 if self.alone else d or 0) + 2
+            width = c + (0 if self.alone else d or 0) + BESIDE
             expect(rows.shape[1] == width, "pending rows with their categories")
-            is_slot = (rows[:, -2] >= MISSING) & (rows[:, -2] < MOST_RECORDS)
-            expect(is_slot.all(), "the entities of pending rows")
+            check_given(rows)
             self._pending = [rows]
-            self.counts.own.resume(*_entities(rows))
+            self.counts.own.resume(self.pending.slots, self.pending.fresh)
         field = self.counts.values.field
         has_begun = arrays.get("effect_0_parents", np.empty(0)).size > 0
         self._effects = Effects(field, d or 0 if has_begun else 0)
@@ -302,8 +375,3 @@ class Categories:
 def nobody(m: int) -> tuple[IntArray, Mask]:
     """Return the slots (m,) of records of no entity, and which are new there."""
     return np.full(m, MISSING), np.zeros(m, np.bool_)
-
-
-def _entities(pending: FloatArray) -> tuple[IntArray, Mask]:
-    """Return the slots (m,) of the entities of rows that wait, and which are new there."""
-    return pending[:, -2].astype(np.int64), pending[:, -1] > 0.0

@@ -92,10 +92,20 @@ class Levels:
         self._moments = places.widened(self._moments, 2, 0.0)
         self.parent = places.widened(self.parent, 0, NONE)
 
+    def add_slots(self, slots: Places) -> None:
+        """Make room for the slots of more categories."""
+        rows = Places(np.append(ALL, 1 + slots.old), 1 + slots.n)
+        self._moments = rows.widened(self._moments, 1, 0.0)
+
     def clear_fields(self, which: Mask) -> None:
         """Forget all that is known of some of the fields (d,); no category tells of them."""
         self._moments[..., which] = 0.0
         self.parent[which] = NONE
+
+    def take_over(self, other: Levels, which: Mask) -> None:
+        """Let some of the fields (d,) be what they are in another one of as many slots."""
+        self._moments[..., which] = other._moments[..., which]
+        self.parent[which] = other.parent[which]
 
     def forget(self, share: float) -> None:
         """Reduce all weights to a share of themselves."""
@@ -105,14 +115,15 @@ class Levels:
         """Learn the numbers (m, d) of rows with these slots (m, c)."""
         add_moments(X, slots, self._moments)
 
-    def choose_parent(self, field: IntArray, c: int, taken: IntArray) -> Mask:
+    def choose_parent(self, field: IntArray, of: Mask, taken: IntArray) -> Mask:
         """Choose the category whose values tell most of each field; return which (d,) changed.
 
         That raises the likelihood of the log most, by more than its two parameters for each value
-        cost. Not one of those ``taken`` (r, d).
+        cost. It is one ``of`` some (c,), not one of those ``taken`` (r, d).
         """
-        gain = np.zeros((c, self.n_fields))
+        gain = np.zeros((len(of), self.n_fields))
         fill_gains(self._moments, field, gain)
+        gain[~of] = 0.0
         for others in taken:
             gain[others, np.arange(self.n_fields)] *= others == NONE
         before, best = self.parent, gain.argmax(axis=0)

@@ -207,15 +207,16 @@ def share(
 
 
 @kernel
-def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
-    """Fill ``result`` (m,) with how likely it is that a record has a category as rare as its own.
+def fill_usual(slots: Array, tables: Tables, result: Array) -> None:
+    """Fill ``result`` (m, 2) with the log-probability that such records have, and how rare each is.
 
-    That is the logarithm of that probability for the rarest of its observed categories, each given
-    that of its parent and the entity; slots (m, c + 1) are of the categories and the entity.
+    The first is that of the observed categories on average, each given that of its parent and the
+    entity. The second is the logarithm of how likely it is that a record has a category as rare as
+    the rarest of its own. Slots (m, c + 1) are of the categories and the entity.
     """
     members, ends, parents, _, probability, own, votes, prior = tables
     for i in range(slots.shape[0]):
-        rarest, observed, entity = 1.0, 0, slots[i, len(parents)]
+        rarest, observed, usual, entity = 1.0, 0, 0.0, slots[i, len(parents)]
         for f in range(len(parents)):
             if slots[i, f] < 0:
                 continue
@@ -228,10 +229,11 @@ def fill_log_rarity(slots: Array, tables: Tables, result: Array) -> None:
             for at in range(ends[f], ends[f + 1]):
                 p = share(probability, given, own, entity, members[at], tree, each)
                 as_rare += p if p <= most else 0.0
+                usual += p * math.log(p) if p > 0.0 else 0.0
             rarest, observed = min(rarest, as_rare), observed + 1
-        result[i] = 0.0  # the rarest of so many, as if they were independent
-        if rarest < 1.0:
-            result[i] = math.log(-math.expm1(observed * math.log1p(-rarest)))
+        result[i, 0], result[i, 1] = usual, 0.0
+        if rarest < 1.0:  # the rarest of so many, as if they were independent
+            result[i, 1] = math.log(-math.expm1(observed * math.log1p(-rarest)))
 
 
 @kernel

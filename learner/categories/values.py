@@ -6,6 +6,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
 from faust_oslrau.learner.state_schema import Entry, counts, expect, read
+from faust_oslrau.learner.stored import Places
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 MOST_SLOTS = 512
@@ -17,6 +18,11 @@ MOST_VALUES = 255
 
 MISSING = -1
 """Slot of a value that is missing."""
+
+
+def most_values(c: int) -> int:
+    """Return the most values of each of ``c`` fields that are told apart."""
+    return min(MOST_VALUES, MOST_SLOTS // c)
 
 
 _VALUES = {
@@ -52,7 +58,7 @@ class Values:
     @property
     def most(self) -> int:
         """The most values of a field that are told apart."""
-        return min(MOST_VALUES, MOST_SLOTS // (len(self.ends) - 1))
+        return most_values(len(self.ends) - 1)
 
     def slots(self, codes: FloatArray) -> IntArray:
         """Return the slot of each value (m, c), `MISSING` for NaN."""
@@ -91,6 +97,22 @@ class Values:
     def forget(self, share: float) -> None:
         """Reduce all counts to a share of themselves."""
         self._sketch *= share
+
+    @property
+    def most_held(self) -> int:
+        """The values of the field with most of them."""
+        return int(np.bincount(self.field).max()) - 1
+
+    def add_fields(self, k: int) -> Places:
+        """Make room for ``k`` more fields; return the places of the slots among all then."""
+        c = len(self.ends) - 1
+        places = Places.after(c, len(self.field), k)
+        self.codes = places.widened(self.codes, 0)
+        self._sketch = places.widened(self._sketch, 0, 0.0)
+        self.field = places.widened(self.field, 0, 0)
+        self.field[c : c + k] = np.arange(c, c + k)
+        self._index()
+        return places
 
     def _give_slots(self, f: int, codes: FloatArray, counts: IntArray) -> list[int]:
         """Give slots of field ``f`` to new values; return those that other values had."""

@@ -250,6 +250,39 @@ class Entities(Stored):
         if self.watch.is_due(before, n):
             profiles.judge(self.watch, self.known, alarm_rate)
 
+    def learn_anew(self, rows: FloatArray, slots: IntArray, fresh: Mask, which: Mask) -> FloatArray:
+        """Learn levels of some fields (d,) anew from rows (m, d), as their units have changed.
+
+        The rows are of entities ``slots`` (m,), ``fresh`` (m,) says which began anew there. Return
+        them in own units, the other fields missing.
+        """
+        found = Scaling.of_rows(rows).units
+        which = which & ~np.isnan(found[0])
+        self._reference[:, which] = found[:, which]
+        self._levels[:, which], self._statistics[:, which] = 0.0, 0.0
+        self._population[:, which] = population.first_population(1)
+        self.former.forget_fields(which)
+        result = np.full(rows.shape, np.nan)
+        result[:, which] = self._learn_levels(rows, slots, fresh, which)
+        return result
+
+    def _learn_levels(
+        self, rows: FloatArray, slots: IntArray, fresh: Mask, which: Mask
+    ) -> FloatArray:
+        """Learn rows (m, d) in some of their fields (d,), and return these in own units."""
+        X, means, own, of_all, reference = (
+            array.compress(which, axis=1)  # kernels are compiled for arrays in this order
+            for array in (rows, self._levels, self._statistics, self._population, self._reference)
+        )
+        result = np.empty(X.shape)
+        standardise(
+            X, slots, fresh, means, own, of_all, reference,
+            result, np.empty(len(X)), np.empty((*X.shape, 3)),
+        )  # fmt: skip
+        self._levels[:, which], self._statistics[:, which] = means, own
+        self._young_until = self._records + YOUNG
+        return result
+
     def _meet(self) -> None:
         """Learn units and levels of fields that came since the last boundary, and are missing yet.
 
@@ -258,17 +291,8 @@ class Entities(Stored):
         found = Scaling.of_rows(self._unmet).units
         new = np.isnan(self._reference[0]) & ~np.isnan(found[0])
         if new.any():
-            rows, means, own, population, reference = (
-                array.compress(new, axis=1)  # kernels are compiled for arrays in this order
-                for array in (self._unmet, self._levels, self._statistics, self._population, found)
-            )
-            standardise(
-                rows, self._unmet_slots, self._unmet_fresh, means, own, population, reference,
-                np.empty(rows.shape), np.empty(len(rows)), np.empty((*rows.shape, 3)),
-            )  # fmt: skip
-            self._levels[:, new], self._statistics[:, new] = means, own
-            self._reference[:, new] = reference
-            self._young_until = self._records + YOUNG
+            self._reference[:, new] = found[:, new]
+            self._learn_levels(self._unmet, self._unmet_slots, self._unmet_fresh, new)
         none = slice(0)
         self._unmet = self._unmet[none]
         self._unmet_slots, self._unmet_fresh = self._unmet_slots[none], self._unmet_fresh[none]

@@ -286,6 +286,11 @@ class FormerEntities:
             wider = places.widened(means, 0, 0.0), places.widened(statistics, 0, 0.0)
             self._of[key] = Former(*wider)
 
+    def forget_fields(self, which: Mask) -> None:
+        """Forget what is known of some fields (d,), as units have changed."""
+        for means, statistics in self._of.values():
+            means[which], statistics[which] = 0.0, 0.0
+
     def state(self) -> Arrays:
         """Return all that ``restore`` needs, as arrays."""
         text, lengths = packed_keys(list(self._of))

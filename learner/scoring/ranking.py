@@ -83,6 +83,12 @@ class Ranking(Stored):
         moved = np.where(np.arange(len(self.level)) == measure, by, 0.0)
         self.level, self.mean_level = self.level - moved, self.mean_level - moved
 
+    def leave_out(self, measure: int) -> None:
+        """Have one measure less from now on, if there are any yet."""
+        for name in self.schema:
+            units = getattr(self, name)
+            setattr(self, name, np.delete(units, slice(measure, measure + 1)))
+
     def score(self, measures: FloatArray) -> FloatArray:
         """Return the lowest (m,) of the measures (m, k) in spreads from their levels.
 

@@ -90,11 +90,11 @@ class Seasons(Stored):
         """Return the next rows (m, d) less what is usual at their hour, and keep them.
 
         ``times`` (m,) are time stamps in milliseconds, negative for none; ``slots``, ``fresh`` (m,)
-        and ``beside`` (m, 2) are kept with the rows.
+        and ``beside`` (m, 3) are kept with the rows.
         """
         filled = self.known(times)
         self._latest = int(filled[-1]) if len(filled) else self._latest
-        kept = np.zeros((len(values), 2)) if beside is None else beside
+        kept = np.zeros((len(values), 3)) if beside is None else beside
         rows = Rows(values, filled, slots, fresh, kept)
         self.recent.add(rows)
         return self.less_usual(rows)

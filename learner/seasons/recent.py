@@ -27,7 +27,7 @@ class Rows(NamedTuple):
     slots, fresh
         Their entities' slots (m,), and which began anew there (m,).
     beside
-        What else is known of them (m, 2): of their categories, numbers up to 0.
+        What else is known of them (m, 3): of their categories, numbers up to 0.
     """
 
     values: FloatArray
@@ -46,7 +46,7 @@ _ROWS = {
     "times": Entry(("m",), dtype="<i8"),
     "slots": counts("m"),
     "fresh": flags("m"),
-    "beside": Entry(("m", 2), most=0.0),
+    "beside": Entry(("m", 3), most=0.0),
 }
 
 
@@ -72,6 +72,10 @@ class RecentRows:
         everything = joined([*self._settled, latest])
         self._settled, self._pending = [everything.part(slice(-MOST, None))], []
         return latest
+
+    def forget(self) -> None:
+        """Forget the rows up to the last learning boundary, as units have changed."""
+        self._settled = []
 
     @property
     def settled(self) -> Rows:
@@ -103,4 +107,4 @@ def joined(parts: list[Rows]) -> Rows:
 
 def _no_rows() -> Rows:
     none = np.empty(0, np.int64)
-    return Rows(np.empty((0, 0)), none, none, np.empty(0, np.bool_), np.empty((0, 2)))
+    return Rows(np.empty((0, 0)), none, none, np.empty(0, np.bool_), np.empty((0, 3)))

@@ -47,7 +47,7 @@ class LateFields(Stored):
         observed = np.count_nonzero(~np.isnan(rows), axis=0)
         self._there = before | (observed > (0 if n <= EARLY else m // 2))
         if n > EARLY and (self._there != before).any():
-            self.begin_anew()
+            self.forget_rows()
             self._is_awaited = True
 
     def keep(self, rows: FloatArray) -> None:
@@ -61,8 +61,13 @@ class LateFields(Stored):
         return len(self.rows) >= ENOUGH
 
     def begin_anew(self) -> None:
-        """Wait for nothing, as all is learned anew, or units have changed."""
-        self._is_awaited, self.rows = False, np.empty((0, 0))
+        """Wait for nothing, as all is learned anew."""
+        self._is_awaited = False
+        self.forget_rows()
+
+    def forget_rows(self) -> None:
+        """Forget the rows so far, as units have changed."""
+        self.rows = np.empty((0, 0))
 
     def restore(self, arrays: Arrays, d: int | None, columns: int | None) -> None:
         """Restore a state of ``d`` fields; StateError if it cannot be one.
@@ -70,3 +75,36 @@ class LateFields(Stored):
         The learner is given rows with so many ``columns``.
         """
         self.read_state(arrays, d=(0, d or 0), n=range(ENOUGH), columns=(0, columns or 0))
+
+
+class LateCategories(LateFields):
+    """Which categories a stream has, and the rows learned since the last late one came.
+
+    Numbers do not depend on a late one until these are enough: their units would change at once,
+    and those of all that was learned of them.
+
+    Attributes
+    ----------
+    rows
+        The rows (n, columns + given) as the learner was given them, and as the stream was.
+    of
+        Categories (c,) on which numbers may depend.
+    """
+
+    schema: ClassVar = {**LateFields.schema, "of": flags("d")}
+    prefix = "late_category_"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of = np.empty(0, np.bool_)
+
+    def update(self, rows: FloatArray, n: int) -> None:
+        """Look at the categories (m, c) of a learning batch: see `LateFields`."""
+        super().update(rows, n)
+        if not self._is_awaited:
+            self.of = self._there
+
+    def begin_anew(self) -> None:
+        """Wait for nothing, as all is learned anew."""
+        super().begin_anew()
+        self.of = self._there

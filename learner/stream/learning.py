@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import FloatArray
+from faust_oslrau.learner.arrays import FloatArray, Mask
+from faust_oslrau.learner.categories.layer import Categories, Given
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.queries.density import Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
@@ -28,10 +29,11 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluati
     under full load, the evaluation of all.
     """
     rows, measures, scores, marks = map(np.concatenate, zip(*state.pending, strict=True))
+    given: FloatArray | None = None
     if state.categories is not None and state.categories.has_pending:
-        latest_rows = state.categories.end_batch(state.learner.memory, learning=state.learning)
+        given = _learn_categories(state, state.categories)
         if not state.has_units:  # nothing is learned yet: in units of categories from the beginning
-            rows = state.categories.average(latest_rows).rows
+            rows = state.categories.average(Given.of(given).rows).rows
     if state.entities is not None and not state.entities.has_begun:
         rows = _begin_units(state, rows)
     densities, is_first = measures[:, 0], state.ranking.n == 0
@@ -51,13 +53,28 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluati
     if state.learning:
         state.late.update(state.own_fields(rows), state.n_records)
     _take(state, rows.compress(usual, axis=0), latest)
+    if state.learning and given is not None:
+        kept = np.column_stack([rows, given]).compress(usual, axis=0)
+        state.late_categories.keep(kept)
     for start in range(0, len(released), state.batch_size):
         _take(state, released[start : start + state.batch_size], None)
     block.learned += state.learner.n_records_ - before
     if state.late.are_enough:
-        _learn_anew(state)
+        _learn_anew(state, state.late.rows)
+    if state.categories is not None and state.late_categories.are_enough:
+        _depend_on_late(state, state.categories)
     block.held_back += int(np.count_nonzero(~usual))
     _end_batch(state, rows)
+
+
+def _learn_categories(state: ScorerState, categories: Categories) -> FloatArray:
+    """Let the categories learn the rows since the last boundary; return the columns of `Given`."""
+    given = categories.pending
+    if state.learning:
+        codes = categories.codes_of(given.rows)
+        state.late_categories.update(codes, state.n_records)
+    categories.end_batch(state.learner.memory, state.late_categories.of, learning=state.learning)
+    return np.column_stack(given)
 
 
 def _begin_units(state: ScorerState, rows: FloatArray) -> FloatArray:
@@ -77,20 +94,57 @@ def _take(state: ScorerState, rows: FloatArray, evaluation: Evaluation | None) -
     state.ranges.update(rows)
 
 
-def _learn_anew(state: ScorerState) -> None:
+def _learn_anew(state: ScorerState, rows: FloatArray) -> None:
     """Let a new network learn the rows with a late field.
 
     The one before has learned most of its structure without it, and would know it well only after
     as many records again. Units stay as they are, so that all else does but the habits of entities,
     which have learned with the network; while there were some, the mass further out was not.
     """
-    state.learner = state.learner.untrained().partial_fit(
-        state.late.rows, batch_size=state.batch_size
-    )
+    state.learner = state.learner.untrained().partial_fit(rows, batch_size=state.batch_size)
     state.late.begin_anew()
     if state.habits is not None:
         state.habits.begin_anew()
         state.tail_mass = TailMass()
+
+
+def _depend_on_late(state: ScorerState, categories: Categories) -> None:
+    """Let numbers depend on categories that came late, and learn anew what rests on their units."""
+    late = state.late_categories
+    learned, given = np.split(late.rows, [state.n_columns or 0], axis=1)
+    late.begin_anew()
+    changed = categories.learn_effects_anew(Given.of(given).rows, late.of)
+    if not changed.any():
+        return
+    rows = _in_new_units(state, categories, Given.of(given), changed)
+    same = np.tile(~changed, rows.shape[1] // len(changed))
+    rows[:, same] = learned[:, same]
+    state.neighbours, state.ranges, state.drift = Neighbours(), Ranges(), Drift()
+    state.reference.forget_held()
+    _learn_anew(state, rows)
+    state.tail_mass = TailMass()
+    state.neighbours.update(state.own_fields(rows))
+    state.ranges.update(rows)
+
+
+def _in_new_units(
+    state: ScorerState, categories: Categories, given: Given, changed: Mask
+) -> FloatArray:
+    """Return rows as the learner is given them, in which some numbers (d,) have ``changed``."""
+    rows, times = categories.average(given.rows).rows, given.times
+    slots = np.maximum(given.slots, 0)
+    if state.entities is not None:
+        rows = state.entities.learn_anew(rows, slots, given.fresh, changed)
+    if state.seasons is not None:
+        times = state.seasons.known(times)
+        none = np.zeros((len(rows), 3))
+        rows = state.seasons.less_usual(Rows(rows, times, slots, given.fresh, none)).rows
+        state.seasons.recent.forget()
+    if state.history is not None:
+        state.history = History(state.history.names, centred=state.entities is not None)
+        rows = state.history.take(rows, slots, given.fresh, times)
+        state.history.update(rows, state.clock.now)
+    return rows
 
 
 def _end_batch(state: ScorerState, rows: FloatArray) -> None:
@@ -130,6 +184,7 @@ def _begin_anew(state: ScorerState) -> None:
     state.reference = Reference(state.reference.adapt_after)
     state.drift, state.ranges, state.next_batch = Drift(), Ranges(), FIRST_BATCH
     state.late.begin_anew()
+    state.late_categories.forget_rows()
     if state.entities is not None:
         state.entities.begin_anew()
     if state.history is not None:

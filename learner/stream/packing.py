@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
+from faust_oslrau.learner.categories.layer import check_given
 from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.layered import Layer
 from faust_oslrau.learner.oslrau import OSLRAU
@@ -22,7 +23,7 @@ Values = dict[str, Any]
 
 S = TypeVar("S", bound=ScorerParameters)
 
-STATE_FORMAT = 12
+STATE_FORMAT = 13
 """Format of the scorer's own state. A state of another format is refused: the log must be learned
 again."""
 
@@ -106,6 +107,7 @@ def to_parts(scorer: ScorerParameters) -> Parts:
         **state.tail_mass.state(),
         **state.ranges.state(),
         **state.late.state(),
+        **(state.late_categories.state() if state.categories is not None else {}),
         **state.reference.state(),
         **state.repeats.state(_slots(state)),
         **_pending(state),
@@ -211,6 +213,11 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         n_pending = _n_pending(state) if state.has_units else 0
         state.seasons.restore(arrays, state.n_fields, n_pending)
     state.late.restore(arrays, state.n_fields, state.n_columns)
+    if state.categories is not None:
+        late, columns = state.late_categories, (state.n_columns or 0) + state.n_given
+        late.restore(arrays, state.n_categories, columns)
+        if len(late.rows) > 0:
+            check_given(late.rows)
     if state.relevance.is_on:
         state.relevance.read_state(arrays)
     if state.silences is not None:

@@ -73,8 +73,8 @@ def rank(
 ) -> Ranked:
     """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units.
 
-    ``of_categories`` (m, 2) are the log-probability of their categories, and that of one as rare as
-    the rarest.
+    ``of_categories`` (m, 3) are the log-probability of their categories, what it is on average, and
+    that of one as rare as the rarest.
     """
     evaluation = state.learner.evaluate(learned)
     measured: Measured = evaluation
@@ -86,8 +86,8 @@ def rank(
         before = state.history.past(learned)
         past = state.learner.score_samples(before)
         above = past - state.learner.usual_log_density(before)
-    log_probability, log_rarity = of_categories.T
-    measures = all_measures(state, learned, measured, slopes, log_probability, above)
+    log_probability, usual, log_rarity = of_categories.T
+    measures = all_measures(state, learned, measured, slopes, log_probability - usual, above)
     scores = state.ranking.score(measures)
     if state.entities is not None:
         scores = state.entities.relate(scores)

@@ -35,7 +35,7 @@ from .parameters import ScorerParameters
 from .queries import ScorerQueries
 from .row_scores import score
 from .state import Layered, Pending, ScorerState
-from .widening import add_numbers, takes_numbers
+from .widening import add_categories, add_numbers, takes_fields
 
 
 class StreamScorer(ScorerParameters, ScorerQueries):
@@ -212,9 +212,9 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             start = stop
         return block.finish(self._state.drift.statistic)
 
-    def takes_numbers(self, k: int) -> bool:
-        """Whether ``add_numbers`` takes so many numbers."""
-        return takes_numbers(self._state, k)
+    def takes_fields(self, numbers: int, categories: int = 0) -> bool:
+        """Whether ``add_numbers`` and ``add_categories`` take so many."""
+        return takes_fields(self._state, numbers, categories)
 
     def add_numbers(self, transforms: Sequence[str | None]) -> None:
         """Let the next rows have more numbers, as if they had been missing in all rows so far.
@@ -230,6 +230,21 @@ class StreamScorer(ScorerParameters, ScorerQueries):
             background up to 128 columns.
         """
         add_numbers(self._state, transforms)
+
+    def add_categories(self, k: int) -> None:
+        """Let the next rows have ``k`` more categories, as if all rows so far had lacked them.
+
+        They come after the categories there are, and are independent of all other fields until
+        enough records have them. Beside numbers alone, how near other records are does not count
+        any more: others are of other categories.
+
+        Raises
+        ------
+        InvalidParameterError
+            There would be more than 128, a category has more values than could be told apart beside
+            so many others, or there are entities and nothing is learned of them yet.
+        """
+        add_categories(self._state, k)
 
     def to_bytes(self) -> bytes:
         """Write the whole state, with pending records, so that it continues to the same bits."""
@@ -254,10 +269,11 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         """Take the next transformed rows through the layers between them and the learner."""
         state, categorical, own = self._state, None, None
         spread = numbers = learned = state.transforms.spread(rows, state.n_records)
-        beside = np.zeros((len(rows), 2))
+        beside = np.zeros((len(rows), 3))
         entities = None if state.entities is None else state.entities.roster.take(keys)
         if state.categories is not None:
-            categorical = state.categories.take(spread, state.density_of_numbers(), entities)
+            density = state.density_of_numbers()
+            categorical = state.categories.take(spread, density, entities, times)
             numbers, learned = state.numbers(spread), categorical.rows
             beside = categorical.of_categories
         if state.entities is not None and entities is not None:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
-from faust_oslrau.learner.categories.layer import CategoricalRows, Categories
+from faust_oslrau.learner.categories.layer import BESIDE, CategoricalRows, Categories
 from faust_oslrau.learner.categories.missing import LogDensity
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
@@ -33,7 +33,7 @@ from faust_oslrau.learner.scoring.transforms import Transforms
 from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.silence.layer import Silences
 
-from .late import LateFields
+from .late import LateCategories, LateFields
 
 FIRST_BATCH: Final = 16
 """Records of the first learning batch; each next one is twice as long, up to the batch size."""
@@ -96,7 +96,7 @@ class Layered(NamedTuple):
         Numbers as they would be with average categories, in units of their entity, and at an
         average hour.
     of_categories
-        As `CategoricalRows` has it (m, 2); 0 without categories.
+        As `CategoricalRows` has it (m, 3); 0 without categories.
     learned
         Rows as the learner is given them.
     stuck
@@ -162,6 +162,7 @@ class ScorerState:
     drift: Drift = field(default_factory=Drift)
     ranges: Ranges = field(default_factory=Ranges)
     late: LateFields = field(default_factory=LateFields)
+    late_categories: LateCategories = field(default_factory=LateCategories)
     n_records: int = 0
     n_fields: int | None = None
     pending: list[Pending] = field(default_factory=list)
@@ -213,6 +214,11 @@ class ScorerState:
         """Columns of the stream that are categories."""
         return 0 if self.categories is None else self.categories.c
 
+    @property
+    def n_given(self) -> int:
+        """Columns of the stream's rows, and those that are kept beside them."""
+        return (self.n_numbers or 0) + self.n_categories + BESIDE
+
     def density_of_numbers(self) -> LogDensity | None:
         """Return the density of numbers as they would be with average categories.
 
@@ -229,7 +235,7 @@ class ScorerState:
         """Return the next rows (m, d) less what is usual at their hour, None without seasons.
 
         ``times`` (m,) are their time stamps in milliseconds, negative for none;
-        ``beside`` (m, 2) is what is known of their categories.
+        ``beside`` (m, 3) is what is known of their categories.
         """
         if self.seasons is None or not self.has_units:
             return None

@@ -1,4 +1,4 @@
-"""Numbers that are added to the rows of a stream, as if they had been missing in all of them."""
+"""Fields that are added to the rows of a stream, as if they had been missing in all of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from faust_oslrau.learner.categories.layer import MOST_FIELDS, Categories
 from faust_oslrau.learner.entities.habits import WIDEST as WIDEST_HABITS
 from faust_oslrau.learner.errors import InvalidParameterError
 from faust_oslrau.learner.parameters import require
@@ -44,6 +45,7 @@ def add_numbers(state: ScorerState, transforms: Sequence[str | None]) -> None:
     for part in (state.neighbours, state.tail_mass, state.repeats, state.late):
         part.add_fields(fields)
     state.late.rows = columns.widened(state.late.rows, 1)
+    state.late_categories.forget_rows()  # they would have to be wider
     for layer in (state.categories, state.entities, state.history, state.seasons):
         if layer is not None:
             layer.add_fields(fields)
@@ -55,13 +57,57 @@ def add_numbers(state: ScorerState, transforms: Sequence[str | None]) -> None:
     state.n_fields = d + k
 
 
-def takes_numbers(state: ScorerState, k: int) -> bool:
-    """Return whether rows may have ``k`` more numbers."""
+def add_categories(state: ScorerState, k: int) -> None:
+    """Let rows have more categories: see `StreamScorer.add_categories`."""
+    _check_categories(state, k)
+    had_nearness, pending = state.has_nearness, sum(len(piece.rows) for piece in state.pending)
+    if state.categories is None:
+        state.categories = Categories.beside(k, pending, state.n_fields or 0)
+    else:
+        state.categories.add_categories(k)
+    before = state.n_categories - k
+    state.late_categories.add_fields(Places.after(before, before, k))
+    state.late_categories.forget_rows()  # they would have to be wider
+    state.reference.forget_marks()
+    state.pending = [
+        piece._replace(marks=np.full(len(piece.rows), np.nan)) for piece in state.pending
+    ]
+    if state.incidents is not None:
+        before += state.n_numbers or 0
+        for blame in state.incidents.blames:
+            blame.add_fields(Places.after(before, before, k))
+    if had_nearness:
+        state.ranking.leave_out(NEARNESS)
+        state.pending = [_without_nearness(piece) for piece in state.pending]
+
+
+def takes_fields(state: ScorerState, numbers: int, categories: int) -> bool:
+    """Return whether rows may have so many more numbers and categories."""
     try:
-        _check(state, state.n_fields or 0, k)
+        if numbers > 0:
+            _check(state, state.n_fields or 0, numbers)
+        if categories > 0:
+            _check_categories(state, categories)
     except InvalidParameterError:
         return False
     return True
+
+
+def _check_categories(state: ScorerState, k: int) -> None:
+    """Refuse categories with which the state would not be what it is."""
+    if state.categories is None:
+        require(k <= MOST_FIELDS, "categories", k, f"at most {MOST_FIELDS}")
+        require(state.has_units, "categories", k, "a learning batch before categories are added")
+    else:
+        has_room = state.categories.takes(k)
+        require(has_room, "categories", state.n_categories + k, "few enough for all their values")
+
+
+def _without_nearness(piece: Pending) -> Pending:
+    """Return rows that wait to be learned without that measure."""
+    if piece.measures.shape[1] <= NEARNESS:  # they have no scores
+        return piece
+    return piece._replace(measures=np.delete(piece.measures, NEARNESS, axis=1))
 
 
 def _check(state: ScorerState, d: int, k: int) -> None:

@@ -21,8 +21,12 @@ pytestmark = [pytest.mark.usefixtures("sooner"), needs_compiler("long streams")]
 ADDED = [None, "asinh", "count"]
 N = len(ROWS)
 
-MIDST = [(name, 1040) for name in SCORERS if name != "categories alone"]
-"""All scorers in the midst of a learning batch."""
+MIDST = [
+    (name, 700 if name == "categories" else 1040)
+    for name in SCORERS
+    if name != "categories alone"
+]
+"""All scorers in the midst of a learning batch, without open incidents."""
 
 EARLY = [("all", 10), ("plain", 16), ("transforms", 30), ("mixtures", 300), ("entities", 130)]
 LATE = [
@@ -198,6 +202,7 @@ def test_what_is_set_of_later_columns_goes_with_these():
     assert scorer.parameters["transforms"] == {2: "log"}
 
 
+@pytest.mark.usefixtures("blocks_of_three")
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_has_the_density_it_had(name):
     model, rows, _ = learned(name, 100)

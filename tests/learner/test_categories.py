@@ -84,13 +84,18 @@ def naive_probability(rows, row, parent, f):
     return p
 
 
+def naive_shares(rows, row, parent, f):
+    """Return the probability of each category that a row might have in place of its own."""
+    values = {other[f] for other in rows} | {"new"}
+    every = [[*row[:f], value, *row[f + 1 :]] for value in values]
+    return [naive_probability(rows, other, parent, f) for other in every]
+
+
 def naive_log_rarity(rows, row, parent):
     """Return the logarithm of how likely a category as rare as the rarest of a row is."""
     rarest = 1.0
     for f in range(len(row)):
-        values = {other[f] for other in rows} | {"new"}
-        every = [[*row[:f], value, *row[f + 1 :]] for value in values]
-        shares = [naive_probability(rows, other, parent, f) for other in every]
+        shares = naive_shares(rows, row, parent, f)
         own = naive_probability(rows, row, parent, f)
         rarest = min(rarest, sum(p for p in shares if p <= 4.0 * own))
     return math.log(1.0 - (1.0 - rarest) ** len(row)) if rarest < 1.0 else 0.0
@@ -103,10 +108,13 @@ def test_probabilities_are_those_of_counts(seed, n):
     layer = learned_by(Categories(3), rows)
     seen = [tuple(row) for row in rows[:, 1:].tolist()]
     found = layer.take(rows[:20])
-    for row, p, rarity in zip(seen, *found.of_categories.T, strict=False):
-        shares = [naive_probability(seen, row, layer.counts.parent, f) for f in range(3)]
+    parent = layer.counts.parent
+    for row, p, usual, rarity in zip(seen, *found.of_categories.T, strict=False):
+        shares = [naive_probability(seen, row, parent, f) for f in range(3)]
         assert p == pytest.approx(np.log(shares).sum())
-        assert rarity == pytest.approx(naive_log_rarity(seen, row, layer.counts.parent), abs=1e-9)
+        each = [naive_shares(seen, row, parent, f) for f in range(3)]
+        assert usual == pytest.approx(sum(p * math.log(p) for of in each for p in of))
+        assert rarity == pytest.approx(naive_log_rarity(seen, row, parent), abs=1e-9)
 
 
 def test_the_log_likelihood_is_that_of_the_categories_and_of_the_numbers_given_them(kind):

@@ -86,7 +86,7 @@ def test_of_a_value_that_takes_the_place_of_another_nothing_is_known():
     for start in range(0, N, 250):
         some = slice(start, start + 250)
         effects.learn(rows[some, :1], slots[some], np.empty(0, int), settled=False)
-        effects.choose_parents(np.repeat([0, 1], [4, 2]), 2)
+        effects.choose_parents(np.repeat([0, 1], [4, 2]), np.ones(2, bool))
         effects.derive(np.repeat([0, 1], [4, 2]))
     told, unknown = effects.units(np.array([[2, 5], [MISSING, 5]]))
     assert abs(told - unknown).max() > 1.0

@@ -47,7 +47,7 @@ def test_another_format_version_is_named():
 def test_a_scorer_of_another_format_is_refused_by_name():
     values, arrays = unpack(StreamScorer(OSLRAU()).to_bytes(), "StreamScorer")
     del values["format"]  # as the first format was written
-    with pytest.raises(StateError, match="expected format 12 of a scorer, got 1"):
+    with pytest.raises(StateError, match="expected format 13 of a scorer, got 1"):
         StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
 
 
