@@ -231,10 +231,6 @@ class Reference(Stored):
         self.held = self.held._replace(rows=places.widened(self.held.rows, 1))
         self.forget_marks()
 
-    def forget_held(self) -> None:
-        """Forget the records held back, as units have changed."""
-        self.held = Held.none(self.held.rows.shape[1])
-
     def forget_marks(self) -> None:
         """Let the records so far equal none of those to come."""
         self.marks = np.empty(0)

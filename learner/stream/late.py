@@ -86,7 +86,7 @@ class LateCategories(LateFields):
     Attributes
     ----------
     rows
-        The rows (n, columns + given) as the learner was given them, and as the stream was.
+        The fields of rows as the learner was given them, and rows as `Given` (n, d + given).
     of
         Categories (c,) on which numbers may depend.
     """

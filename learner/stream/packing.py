@@ -214,7 +214,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         state.seasons.restore(arrays, state.n_fields, n_pending)
     state.late.restore(arrays, state.n_fields, state.n_columns)
     if state.categories is not None:
-        late, columns = state.late_categories, (state.n_columns or 0) + state.n_given
+        late, columns = state.late_categories, (state.n_fields or 0) + state.n_given
         late.restore(arrays, state.n_categories, columns)
         if len(late.rows) > 0:
             check_given(late.rows)

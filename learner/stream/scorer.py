@@ -30,9 +30,10 @@ from . import packing
 from .explaining import entity_events
 from .forecasting import forecast
 from .given import checked, groups_of, keys_of, numbered, transformed
-from .learning import learn, relearn
+from .learning import learn
 from .parameters import ScorerParameters
 from .queries import ScorerQueries
+from .relearning import relearn
 from .row_scores import score
 from .state import Layered, Pending, ScorerState
 from .widening import add_categories, add_numbers, takes_fields
@@ -303,7 +304,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         block.score_seconds += scored - began
         if state.until_boundary == 0:
             learn(state, block, at.stop - 1, None if ranked is None else ranked.evaluation)
-            if state.seasons is not None and state.seasons.end_batch(learning=state.learning):
-                relearn(state)
+            relearn(state)
             block.learn_seconds += perf_counter() - scored
         block.entity_events += entity_events(state, at.start)

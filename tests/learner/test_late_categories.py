@@ -1,0 +1,125 @@
+"""Categories that come late: what is said until then, and how numbers come to depend on them."""
+
+import numpy as np
+import pytest
+from test_late_fields import LAYERS, START, processed
+
+from faust_oslrau.learner import OSLRAU, StreamScorer
+from faust_oslrau.learner.state import unpack
+from faust_oslrau.learner.stream.late import ENOUGH
+
+FAR = 5.0
+RATE = 0.01
+FIELDS = ["a", "b", "c", "zone", "service"]
+
+of_layers = pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)
+by_machine = pytest.mark.parametrize("is_of_machine", [False, True], ids=["", "of each machine"])
+
+
+def services(rng, n, late=START, *, is_of_machine=False):
+    """Rows of three numbers far apart in each of four services, and their machines.
+
+    The last number depends on the zone instead, which is always there.
+    """
+    machine, zone = rng.integers(20, size=n), rng.integers(3, size=n)
+    service = machine % 4 if is_of_machine else rng.integers(4, size=n)
+    levels = FAR * np.random.default_rng(8).normal(size=(4, 3))
+    X = levels[service] + rng.normal(size=(n, 3)) + machine[:, None]
+    X[:, 2] = FAR * zone + rng.normal(size=n)
+    rows = np.column_stack([X, zone, service.astype(float)])
+    rows[:late, -1] = np.nan
+    return rows, machine
+
+
+def scorer_of(layers):
+    return StreamScorer(OSLRAU(), alarm_rate=RATE, n_categories=2, **layers)
+
+
+@pytest.mark.parametrize("is_of_machine", [False, True])
+def test_a_missing_category_counts_as_a_usual_one(is_of_machine):
+    rng, n = np.random.default_rng(0), 8000
+    machine = rng.integers(40, size=n)
+    of = rng.integers(10, size=(n, 2)).astype(float)
+    if is_of_machine:
+        of = (machine[:, None] + np.arange(2)) % 10.0
+    of[rng.random((n, 2)) < 0.2] = np.nan
+    scorer = StreamScorer(OSLRAU(), n_categories=2, max_entities=40)
+    rows = np.column_stack([rng.normal(size=(n, 2)), of])
+    p_value, lacks = scorer.process(rows, machine.tolist()).p_value[4000:], np.isnan(of).any(axis=1)
+    lacking, complete = p_value[lacks[4000:]], p_value[~lacks[4000:]]
+    assert abs(np.median(lacking) - np.median(complete)) < 0.1
+    assert np.mean(lacking <= RATE) < 2 * RATE
+    assert np.mean(complete <= RATE) < 2 * RATE
+
+
+@of_layers
+@by_machine
+def test_a_category_that_comes_late_raises_no_alarms(layers, is_of_machine):
+    n = START + ENOUGH + 2000
+    rows, machine = services(np.random.default_rng(1), n, is_of_machine=is_of_machine)
+    alarms = processed(scorer_of(layers), rows, machine).is_anomaly[START:]
+    for some in (alarms[:1000], alarms[1000:ENOUGH], alarms[ENOUGH:]):
+        assert some.mean() < 3 * RATE
+
+
+@of_layers
+def test_numbers_depend_on_it_once_there_are_enough_rows(layers):
+    n = START + ENOUGH + 6 * 256
+    rows, machine = services(np.random.default_rng(2), n)
+    scorer, until = scorer_of(layers), START + ENOUGH - 256
+    processed(scorer, rows[:until], machine[:until])
+    assert scorer.dependences(FIELDS) == {"c": ["zone"]}
+    processed(scorer, rows[until:], machine[until:], until)
+    assert scorer.dependences(FIELDS) == {"a": ["service"], "b": ["service"], "c": ["zone"]}
+    odd, own = services(np.random.default_rng(3), 60, late=0)
+    odd[::2, -1] = (odd[::2, -1] + 1) % 4  # usual numbers, but for another service
+    p_value = processed(scorer, odd, own, n).p_value
+    assert np.median(p_value[::2]) < RATE < np.median(p_value[1::2])
+
+
+@of_layers
+def test_a_stream_with_a_late_category_may_be_cut_and_read_anywhere(layers):
+    rows, machine = services(np.random.default_rng(4), START + ENOUGH + 600)
+    whole = processed(scorer_of(layers), rows, machine)
+    scorer, found, start = scorer_of(layers), [], 0
+    stops = START + np.array([-9, 100, 300, 2000, ENOUGH - 100, ENOUGH + 200, ENOUGH + 600])
+    for stop in stops.tolist():
+        at = slice(start, stop)
+        found.append(processed(scorer, rows[at], machine[at], start).p_value)
+        scorer, start = StreamScorer.from_bytes(scorer.to_bytes()), stop
+    np.testing.assert_array_equal(np.concatenate(found), whole.p_value)
+
+
+def test_nothing_is_learned_anew_where_no_number_depends_on_it():
+    rows, _ = services(np.random.default_rng(5), START + ENOUGH + 600)
+    rows[START:, -1] = np.arange(len(rows) - START) % 4
+    scorer = scorer_of({})
+    scorer.process(rows)
+    assert scorer.learner.n_records_ > 0.9 * len(rows)
+    _, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    assert arrays["late_category_rows"].size == 0
+
+
+def test_no_number_depends_on_a_category_that_few_records_have():
+    rows, _ = services(np.random.default_rng(6), START + 2 * ENOUGH)
+    rows[START:, -1] = np.where(np.arange(len(rows) - START) % 10 == 0, rows[START:, -1], np.nan)
+    scorer = scorer_of({})
+    block = scorer.process(rows)
+    assert "service" not in scorer.dependences(FIELDS).get("a", [])
+    assert block.is_anomaly[START:].mean() < 3 * RATE
+
+
+def test_a_second_late_category_waits_for_rows_of_its_own():
+    n = START + 2 * ENOUGH
+    rows, _ = services(np.random.default_rng(7), n)
+    region = np.random.default_rng(8).integers(2, size=n)
+    rows[:, 1] += 2 * FAR * region
+    late = np.where(np.arange(n) < START + ENOUGH // 2, np.nan, region)
+    scorer, fields = StreamScorer(OSLRAU(), alarm_rate=RATE, n_categories=3), [*FIELDS, "region"]
+    rows = np.column_stack([rows, late])
+    early, later = np.split(rows, [START + ENOUGH + 512])
+    alarms = scorer.process(early).is_anomaly[START:]
+    assert scorer.dependences(fields) == {"c": ["zone"]}
+    alarms = np.append(alarms, scorer.process(later).is_anomaly)
+    assert scorer.dependences(fields)["b"] == ["service", "region"]
+    assert alarms.mean() < 2 * RATE
