@@ -22,9 +22,7 @@ ADDED = [None, "asinh", "count"]
 N = len(ROWS)
 
 MIDST = [
-    (name, 700 if name == "categories" else 1040)
-    for name in SCORERS
-    if name != "categories alone"
+    (name, 700 if name == "categories" else 1040) for name in SCORERS if name != "categories alone"
 ]
 """All scorers in the midst of a learning batch, without open incidents."""
 
