@@ -214,7 +214,8 @@ class Effects:
 
     def _of_slots(self, slots: IntArray) -> Mask:
         """Return which pairs are of some slots."""
-        return np.isin(np.divmod(self._pairs.codes, STRIDE), slots).any(axis=0)
+        found = np.isin(np.divmod(self._pairs.codes, STRIDE), slots)
+        return np.asarray(found.any(axis=0))
 
     def _choose_pairs(self, parents: IntArray) -> None:
         """Tell apart pairs of the first two parents (d, 2), those already known first."""

@@ -9,7 +9,7 @@ Where it is known of which entity a record is, its own records tell of its categ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from faust_oslrau.learner.vector.blocks import row_sums
 from .counts import CategoryCounts
 from .effects import Effects
 from .levels import TINY, in_units
-from .missing import MOST, VALUES_AT_ONCE, LogDensity, likeliest
+from .missing import MOST, VALUES_AT_ONCE, LogDensity, combined, likeliest
 from .tree import NONE, log_shares
 from .values import MISSING
 
@@ -34,6 +34,9 @@ MOST_FIELDS = 128
 
 LARGEST_DEVIATION = 1e3
 """Deviations from a level beyond which a number says no more of its category."""
+
+LogDensityOf = Callable[[FloatArray, IntArray], FloatArray]
+"""Returns the log-density (n,) of numbers (n, d) of some records (n,)."""
 
 SETTLED = 240
 """Records from which on the values that are learned are clipped."""
@@ -192,8 +195,17 @@ class Categories:
         self, X: FloatArray, slots: IntArray, log_weight: FloatArray, density: LogDensity | None
     ) -> tuple[IntArray, FloatArray]:
         """Return slots and log-weights (m,) with the `likeliest` values where it matters."""
-        needed = (slots[:, : self.c] == MISSING) & self._effects.depend(~np.isnan(X), self.c)
         filled, log_weight = slots.copy(), log_weight.copy()
+        for at, fields in self._lacking(X, slots):
+            filled[at], log_weight[at] = likeliest(self, slots[at], X[at], fields, density)
+        return filled, log_weight
+
+    def _lacking(self, X: FloatArray, slots: IntArray) -> Iterator[tuple[IntArray, list[int]]]:
+        """Yield some records (k,), and the categories that they lack and their numbers depend on.
+
+        The categories that tell most come first.
+        """
+        needed = (slots[:, : self.c] == MISSING) & self._effects.depend(~np.isnan(X), self.c)
         strongest = dict.fromkeys(self._effects.parents.ravel().tolist())
         patterns = {row.tobytes(): row for row in needed[needed.any(axis=1)]}
         for which in patterns.values():
@@ -201,8 +213,23 @@ class Categories:
             fields = [f for f in strongest if f != NONE and which[f]]
             n_pieces = len(alike) * MOST * (X.shape[1] + self.c) // VALUES_AT_ONCE + 1
             for at in np.array_split(alike, min(n_pieces, len(alike))):
-                filled[at], log_weight[at] = likeliest(self, slots[at], X[at], fields, density)
-        return filled, log_weight
+                yield at, fields
+
+    def summed(
+        self, X: FloatArray, slots: IntArray, density: LogDensityOf
+    ) -> tuple[IntArray, FloatArray]:
+        """Return which records lack a category on which their numbers depend, and their density.
+
+        That is the log-density (k,) of numbers (m, d) and known slots (m, c), summed over all
+        values of the others. ``density`` tells that of numbers of some records (n,), each as it
+        would be with average categories.
+        """
+        records, total = [np.empty(0, np.int64)], [np.empty(0)]
+        for at, fields in self._lacking(X, slots):
+            records.append(at)
+            of_each = _repeated(density, at)
+            total.append(combined(self, slots[at], X[at], fields, of_each).total)
+        return np.concatenate(records), np.concatenate(total)
 
     def of_unknown(self, rows: FloatArray) -> FloatArray:
         """Return numbers (m, d) as ``take`` returns them in the fields' units.
@@ -369,6 +396,11 @@ class Categories:
         has_begun = arrays.get("effect_0_parents", np.empty(0)).size > 0
         self._effects = Effects(field, d or 0 if has_begun else 0)
         self._effects.restore(arrays, field, c)
+
+
+def _repeated(density: LogDensityOf, records: IntArray) -> LogDensity:
+    """Return the density of rows as many of which, one after the other, are of each record."""
+    return lambda X: density(X, np.repeat(records, len(X) // len(records)))
 
 
 def nobody(m: int) -> tuple[IntArray, Mask]:

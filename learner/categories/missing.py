@@ -6,7 +6,7 @@ Such a record is that of its likeliest values, and what the others add is a weig
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,29 +33,63 @@ VALUES_AT_ONCE = 1 << 20
 """Values in the combinations of records that are summed together: some megabytes."""
 
 
+class Combined(NamedTuple):
+    """Records with each of the likely values of some fields that they lack.
+
+    Attributes
+    ----------
+    slots
+        Those of the values (k, b, c).
+    joint, log_density
+        Log-density (k, b) of numbers and categories, and of numbers given these.
+    beside
+        The logarithm (k,) by which the sum over all values is above that over these.
+    """
+
+    slots: IntArray
+    joint: FloatArray
+    log_density: FloatArray
+    beside: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """The log-density (k,) of the numbers and the known categories."""
+        return self.beside + _log_sum(self.joint)
+
+
+def combined(
+    of: Categories, slots: IntArray, X: FloatArray, fields: list[int], density: LogDensity | None
+) -> Combined:
+    """Return records of numbers (k, d) and slots (k, c) with the likely values of some ``fields``.
+
+    Of several fields, those that tell most come first: their likely values are combined with all of
+    the next. Without a ``density``, numbers are taken for independent Gaussians.
+    """
+    k, c = slots.shape
+    beside, each = np.zeros(k), of.counts.with_each(slots, fields[0]).reshape(k, -1, c)
+    for f in fields[1:]:
+        joint, _ = _joint(of, each, X, None)
+        best = np.argsort(-joint, axis=1, kind="stable")[:, : MOST // len(of.counts.slots_of(f))]
+        beside += _log_sum(joint) - _log_sum(np.take_along_axis(joint, best, axis=1))
+        likely = np.take_along_axis(each, best[..., None], axis=1).reshape(-1, c)
+        each = of.counts.with_each(likely, f).reshape(k, -1, c)
+    return Combined(each, *_joint(of, each, X, density), beside)
+
+
 def likeliest(
     of: Categories, slots: IntArray, X: FloatArray, fields: list[int], density: LogDensity | None
 ) -> tuple[IntArray, FloatArray]:
     """Return slots (k, c) with the likeliest values of some ``fields``, and their log-weight (k,).
 
     The weight times the density of the numbers (k, d) given these slots is that of the records:
-    numbers and known categories, summed over all values. Of several fields, those that tell most
-    come first: their likely values are combined with all of the next. Without a ``density``,
-    numbers are taken for independent Gaussians, and values that are not `SURE` stay missing.
+    numbers and known categories, summed over all values. Without a ``density``, values that are not
+    `SURE` stay missing.
     """
-    k, c = slots.shape
-    weight, each = np.zeros(k), of.counts.with_each(slots, fields[0]).reshape(k, -1, c)
-    for f in fields[1:]:
-        joint, _ = _joint(of, each, X, None)
-        best = np.argsort(-joint, axis=1, kind="stable")[:, : MOST // len(of.counts.slots_of(f))]
-        weight += _log_sum(joint) - _log_sum(np.take_along_axis(joint, best, axis=1))
-        likely = np.take_along_axis(each, best[..., None], axis=1).reshape(-1, c)
-        each = of.counts.with_each(likely, f).reshape(k, -1, c)
-    joint, log_density = _joint(of, each, X, density)
-    first, total = (np.arange(k), joint.argmax(axis=1)), _log_sum(joint)
-    filled, weight = each[first], weight + total - log_density[first]
+    found = combined(of, slots, X, fields, density)
+    first, total = (np.arange(len(slots)), found.joint.argmax(axis=1)), found.total
+    filled, weight = found.slots[first], total - found.log_density[first]
     if density is None:
-        unsure = joint[first] - total < SURE
+        unsure = found.beside + found.joint[first] - total < SURE
         filled[unsure] = slots[unsure]
         weight[unsure] = of.counts.log_probability(slots[unsure])
         weight = np.minimum(weight, 0.0)  # as what is kept with rows, probabilities

@@ -109,9 +109,8 @@ class Values:
 
     def leave_out(self, which: Mask) -> None:
         """Forget some slots (s,)."""
-        self.codes, self.field, self._sketch = (
-            array[~which] for array in (self.codes, self.field, self._sketch)
-        )
+        self.codes, self.field = self.codes[~which], self.field[~which]
+        self._sketch = self._sketch[~which]
         self._index()
 
     def add_fields(self, k: int) -> Places:

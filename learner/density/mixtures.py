@@ -49,9 +49,17 @@ def mix_given_others(
     """
     total = np.logaddexp.reduce(others)
     share = np.exp(others - total)
-    mean = (share * means).sum(axis=0)
-    variance = (share * (deviations**2 + (means - mean) ** 2)).sum(axis=0)
+    mean = _added(share * means)
+    variance = _added(share * (deviations**2 + (means - mean) ** 2))
     return total, mean, np.sqrt(variance)
+
+
+def _added(parts: FloatArray) -> FloatArray:
+    """Return the sum (...) of parts (K, ...), each after the one before.
+
+    numpy adds those of a single value in another order.
+    """
+    return np.asarray(np.add.accumulate(parts)[-1])
 
 
 @kernel

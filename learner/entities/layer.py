@@ -19,7 +19,7 @@ from faust_oslrau.learner.stored import SLOTS, Places, Stored
 from . import population, profiles
 from .age_scores import AgeScores
 from .habits import Habits
-from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, restored, standardise
+from .levels import B0, LARGEST_VALUE, MEMORY, NU, TAU2, in_own_units, restored, standardise
 from .memory import FOLLOWED, Memories
 from .mixed_density import Sampled
 from .population import YOUNG
@@ -336,6 +336,10 @@ class Entities(Stored):
         """Return the slots (k,) of entities, -1 for one that is not known."""
         found = [self.roster.find(key) for key in keys]
         return np.array([-1 if slot is None else slot for slot in found], np.int64)
+
+    def again(self, rows: FloatArray, units: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return rows (m, d) in own ``units`` (m, d, 3), and the sums (m,) of their log-slopes."""
+        return in_own_units(rows, units, self._reference)
 
     def undo(self, rows: FloatArray, units: FloatArray) -> FloatArray:
         """Return rows (m, d) in own units in the units that they had before."""

@@ -24,6 +24,7 @@ import math
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
+from faust_oslrau.learner.vector.blocks import row_sums
 from faust_oslrau.learner.vector.compiler import Array, kernel
 
 COUNT, SQUARES = range(2)
@@ -140,6 +141,25 @@ def standardise(
                 total += slope - math.log(scale * reference[1, v])
                 mean[v] = learn(mean[v], own[v], population, v, y, scale)
         jacobian[r] = total
+
+
+def in_own_units(
+    X: FloatArray, units: FloatArray, reference: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return values (m, d) in Gaussian ``units`` (m, d, 3) of their entities, and log |dU/dX| (m,).
+
+    As `standardise` does, but nothing is learned of them.
+    """
+    location, scale, freedom = units[..., LOCATION], units[..., SCALE], units[..., FREEDOM]
+    factor = (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)
+    y = np.clip((X - reference[0]) / reference[1], -LARGEST_VALUE, LARGEST_VALUE)
+    z = (y - location) / scale
+    square = z * z / freedom
+    logarithm = np.log1p(square)
+    ratio = np.divide(square, logarithm, out=np.ones_like(square), where=square > 0.0)
+    slope = np.log(factor * np.sqrt(ratio) / (1.0 + square)) - np.log(scale * reference[1])
+    values = np.copysign(factor * np.sqrt(freedom * logarithm), z)
+    return values, row_sums(np.nan_to_num(slope))
 
 
 def restored(

@@ -21,8 +21,8 @@ from faust_oslrau.learner.seasons.layer import Seasons
 from faust_oslrau.learner.seasons.recent import Rows
 
 from .learning import learn
-from .row_scores import rank
-from .state import FIRST_BATCH, Pending, ScorerState
+from .row_scores import evaluate, rank
+from .state import FIRST_BATCH, Pending, Ranked, ScorerState
 
 
 def relearn(state: ScorerState) -> None:
@@ -111,7 +111,9 @@ def _take_batch(
     if state.entities is not None:
         state.entities.revisit(rows.slots, rows.fresh)
     learned = state.widened(own, rows.times)
-    ranked = rank(state, learned, slopes, rows.beside) if state.has_model else None
+    ranked: Ranked | None = None
+    if state.has_model:
+        ranked = rank(state, learned, evaluate(state, learned), slopes, rows.beside)
     state.collect(Pending.of(learned, state.marks(rows.values, rows.slots), ranked))
     m = len(learned)
     unseen = BlockMaker(rows.values, np.zeros((m, 3), np.int64), np.zeros((m + 1, 2), np.int64))

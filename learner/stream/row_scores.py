@@ -7,10 +7,12 @@ import numpy as np
 from faust_oslrau.learner.arrays import FloatArray
 from faust_oslrau.learner.entities.habits import Mixed
 from faust_oslrau.learner.protocol import Measured
+from faust_oslrau.learner.queries.density import Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
 
 from .explaining import explain, relevant_p_value
 from .state import Layered, Ranked, ScorerState
+from .unknown_category import with_exact_sums
 
 WARM_UP = 240
 """Records whose scores are flagged as warming up: the first four batches, 16 to 128."""
@@ -68,18 +70,27 @@ def all_measures(
     return np.array(columns).T  # numpy is slow at rows of three
 
 
+def evaluate(state: ScorerState, learned: FloatArray) -> tuple[Evaluation, Measured]:
+    """Evaluate rows as the learner is given them, then mix their densities with habits."""
+    evaluation = state.learner.evaluate(learned)
+    if state.habits is None:
+        return evaluation, evaluation
+    return evaluation, state.habits.mix(learned, evaluation)
+
+
 def rank(
-    state: ScorerState, learned: FloatArray, slopes: FloatArray | float, of_categories: FloatArray
+    state: ScorerState,
+    learned: FloatArray,
+    evaluated: tuple[Evaluation, Measured],
+    slopes: FloatArray | float,
+    of_categories: FloatArray,
 ) -> Ranked:
     """Score rows as the learner is given them; ``slopes`` (m,) lead to the fields' own units.
 
     ``of_categories`` (m, 3) are the log-probability of their categories, what it is on average, and
     that of one as rare as the rarest.
     """
-    evaluation = state.learner.evaluate(learned)
-    measured: Measured = evaluation
-    if state.habits is not None:
-        measured = state.habits.mix(learned, measured)
+    evaluation, measured = evaluated
     past: FloatArray | None = None
     above: FloatArray | None = None
     if state.history is not None:
@@ -103,8 +114,9 @@ def score(state: ScorerState, layered: Layered, block: BlockMaker, at: slice) ->
     block.warming_up[at][: max(WARM_UP - state.n_records, 0)] = True
     if not state.has_model:
         return None
-    slopes, of_categories = log_jacobian(state, layered), layered.of_categories
-    ranked = rank(state, layered.learned, slopes, of_categories)
+    slopes, evaluated = log_jacobian(state, layered), evaluate(state, layered.learned)
+    of_categories = with_exact_sums(state, layered, evaluated[1])
+    ranked = rank(state, layered.learned, evaluated, slopes, of_categories)
     density = ranked.log_density + slopes - ranked.past
     block.log_likelihood[at] = density + of_categories[:, 0]
     p_value = state.reference.p_value(ranked.scores, layered.marks)

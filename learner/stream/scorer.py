@@ -298,7 +298,7 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         block.rate_changes += state.find_rate_changes(block, at, layered)
         ranked = score(state, layered, block, at)
         if state.forecasting:
-            density = None if ranked is None else state.foreseeing(len(rows))
+            density = None if ranked is None else state.foreseeing(slice(None))
             block.forecasts.append(forecast(state, density, layered))
         state.collect(Pending.of(layered.learned, layered.marks, ranked))
         scored = perf_counter()

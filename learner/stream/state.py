@@ -15,7 +15,7 @@ from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.oslrau import OSLRAU
 from faust_oslrau.learner.parameters import require
-from faust_oslrau.learner.protocol import InUnits, Predictive
+from faust_oslrau.learner.protocol import InUnits, Predictive, Which
 from faust_oslrau.learner.queries.density import Evaluation
 from faust_oslrau.learner.rates.layer import Rates
 from faust_oslrau.learner.scoring.block import BlockMaker, RateChange, Silence, moved
@@ -288,11 +288,9 @@ class ScorerState:
         is_mixed = self.history is None and (self.n_fields or 0) <= WIDEST
         return self.entities if is_mixed else None
 
-    def foreseeing(self, m: int) -> Predictive:
-        """Return the density of the ``m`` rows scored last, mixed with habits of their entities."""
-        if self.habits is None:
-            return self.learner
-        return self.habits.conditionals(self.learner, np.ones(m, np.bool_))
+    def foreseeing(self, rows: Which) -> Predictive:
+        """Return the density of some ``rows`` scored last, mixed with habits of their entities."""
+        return self.learner if self.habits is None else self.habits.conditionals(self.learner, rows)
 
     @property
     def has_nearness(self) -> bool:

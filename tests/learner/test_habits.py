@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from naive_habits import Common, NaiveHabits
 
+from faust_oslrau.learner import OSLRAU, StreamScorer
 from faust_oslrau.learner.density.components import append, new_components
 from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.gaussians import Gaussians
@@ -122,3 +123,19 @@ def test_what_is_expected_given_other_fields_or_none_follows_from_the_density_th
         alone = density.of(np.array([r])).conditional_quantiles(row[None], levels)
         assert alone[0].tobytes() == mean[r].tobytes()
         assert alone[1][:, 0].tobytes() == np.ascontiguousarray(quantiles[:, r]).tobytes()
+
+
+def test_what_is_told_of_a_single_number_does_not_depend_on_blocks():
+    rng, n = np.random.default_rng(0), 1500
+    machine = rng.integers(6, size=n)
+    rows = 3.0 * rng.normal(size=(n, 1)) + machine[:, None]
+    rows[::40] += 30.0
+    whole, *parts = (
+        [scorer.process(rows[at : at + size], machine[at : at + size]).blame for at in ends]
+        for size, ends in ((n, [0]), (1, range(n)))
+        for scorer in [StreamScorer(OSLRAU(), alarm_rate=0.05, max_entities=6)]
+    )
+    for name in ("nats", "expected", "deviation"):
+        found = np.concatenate([getattr(blame, name).reshape(-1, 1) for blame in parts[0]])
+        assert len(found) > 40
+        np.testing.assert_array_equal(found, getattr(whole[0], name), name)
