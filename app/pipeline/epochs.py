@@ -66,7 +66,7 @@ def added_fields(before: Settings, now: Settings) -> Added | None:
 
 
 def is_in_place(settings: Settings, changed: set[str]) -> bool:
-    """Return whether a model can go on with settings, of which those ``changed``, but for fields."""
+    """Return whether a model can go on with settings of which some ``changed``, but for fields."""
     has_new_model = "initial_model" in changed and settings.initial_model is not None
     return changed <= _IN_PLACE and not has_new_model
 
