@@ -22,7 +22,7 @@ from .tree import (
     gains,
     parents,
 )
-from .values import MISSING, MOST_SLOTS, Values
+from .values import MISSING, MOST_SLOTS, Values, most_values
 
 REFIT = 4096
 """Most records between two choices of parents; less while the stream is young."""
@@ -125,16 +125,24 @@ class CategoryCounts:
         """Let the counts of each entity follow a batch of records with slots (m, c)."""
         self.own.end_batch(slots, entities, fresh, self._tables, learning=learning)
 
-    def add_fields(self, k: int) -> Places:
-        """Make room for ``k`` more fields, which no record had; return the places of the slots."""
-        c, slots = len(self.parent), self.values.add_fields(k)
-        fields = Places.after(c, c, k)
+    def add_fields(self, k: int) -> tuple[Mask, Places]:
+        """Make room for ``k`` more fields, which no record had.
+
+        Return which slots (s,) are given up for their values, and the places of the others.
+        """
+        c = len(self.parent)
+        gone = self.values.beyond(most_values(c + k))
+        rare = np.flatnonzero(gone)
+        self._merge(rare, self.values.field[rare])
+        self._joint, self.own.counts = self._joint[np.ix_(~gone, ~gone)], self.own.counts[:, ~gone]
+        self.values.leave_out(gone)
+        slots, fields = self.values.add_fields(k), Places.after(c, c, k)
         self.parent = fields.widened(self.parent, 0, NONE)
         self._joint = slots.widened(slots.widened(self._joint, 0, 0.0), 1, 0.0)
         self._told = np.full(1, MISSING)
         self.own.add_fields(slots, fields)
         self._derive()
-        return slots
+        return gone, slots
 
     def _forget(self, share: float) -> None:
         self._joint *= share
@@ -146,13 +154,17 @@ class CategoryCounts:
         more = len(self.values.field) - len(self._joint)
         if more > 0:
             self._joint = np.pad(self._joint, ((0, more), (0, more)))
-        joint, rests = self._joint, self.values.field[taken]
-        for slot, rest in zip(taken.tolist(), rests.tolist(), strict=True):
+        self.own.make_room(len(self._joint))
+        self._merge(taken, self.values.field[taken])
+
+    def _merge(self, slots: IntArray, rests: IntArray) -> None:
+        """Let the records of some slots be those of the ``rests`` of their fields."""
+        joint = self._joint
+        for slot, rest in zip(slots.tolist(), rests.tolist(), strict=True):
             joint[rest] += joint[slot]
             joint[:, rest] += joint[:, slot]
             joint[slot] = joint[:, slot] = 0.0
-        self.own.make_room(len(joint))
-        self.own.merge(taken, rests)
+        self.own.merge(slots, rests)
 
     def _derive(self) -> None:
         """Derive from the counts what probabilities are made of."""

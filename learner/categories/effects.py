@@ -159,11 +159,20 @@ class Effects:
             levels.add_fields(places)
         self.derive(field)
 
-    def add_categories(self, slots: Places, field: IntArray) -> None:
-        """Make room for more categories, without an effect; their ``slots`` have fields (s,)."""
+    def add_categories(self, gone: Mask, slots: Places, field: IntArray) -> None:
+        """Make room for more categories, without an effect; their ``slots`` have fields (s,).
+
+        Those ``gone`` (before,) are given up for them.
+        """
         for levels in self._singles:
+            levels.leave_out(gone)
             levels.add_slots(slots)
+        of_gone = self._of_slots(np.flatnonzero(gone))
+        self._of_pairs.leave_out(of_gone)
+        self._pairs.leave_out(of_gone)
         first, second = np.array(np.divmod(self._pairs.codes[PAIRS:], STRIDE), np.int64)
+        before = np.flatnonzero(~gone)
+        first, second = np.searchsorted(before, first), np.searchsorted(before, second)
         self._pairs.codes[PAIRS:] = STRIDE * slots.old[first] + slots.old[second]
         self.derive(field)
 
@@ -200,9 +209,12 @@ class Effects:
         self._of_pairs.resize(len(self._pairs.field))
         self._of_pairs.clear(anew)
         if len(taken) > 0:
-            of_taken = np.isin(np.divmod(self._pairs.codes, STRIDE), taken).any(axis=0)
-            self._of_pairs.clear(np.flatnonzero(of_taken))
+            self._of_pairs.clear(np.flatnonzero(self._of_slots(taken)))
         return of_pairs
+
+    def _of_slots(self, slots: IntArray) -> Mask:
+        """Return which pairs are of some slots."""
+        return np.isin(np.divmod(self._pairs.codes, STRIDE), slots).any(axis=0)
 
     def _choose_pairs(self, parents: IntArray) -> None:
         """Tell apart pairs of the first two parents (d, 2), those already known first."""

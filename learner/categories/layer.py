@@ -27,7 +27,7 @@ from .effects import Effects
 from .levels import TINY, in_units
 from .missing import MOST, VALUES_AT_ONCE, LogDensity, likeliest
 from .tree import NONE, log_shares
-from .values import MISSING, most_values
+from .values import MISSING
 
 MOST_FIELDS = 128
 """Most columns that are categories."""
@@ -327,19 +327,18 @@ class Categories:
     def beside(cls, c: int, pending: int, d: int) -> Self:
         """Return ``c`` new categories beside ``d`` numbers, which ``pending`` rows do not have."""
         categories = cls(c)
-        rows = np.full((pending, d + c), np.nan)
-        categories._pending = [np.column_stack([rows, *nobody(pending), np.full(pending, -1)])]
+        if pending > 0:
+            rows = np.full((pending, d + c), np.nan)
+            categories._pending = [np.column_stack([rows, *nobody(pending), np.full(pending, -1)])]
         return categories
 
-    def takes(self, k: int) -> bool:
-        """Return whether there is room for ``k`` more categories, and for all their values."""
-        c = self.c + k
-        return c <= MOST_FIELDS and self.counts.values.most_held <= most_values(c)
-
     def add_categories(self, k: int) -> None:
-        """Make room for ``k`` more categories, which no record had."""
-        slots = self.counts.add_fields(k)
-        self._effects.add_categories(slots, self.counts.values.field)
+        """Make room for ``k`` more categories, which no record had.
+
+        Values for which there is no room beside those of so many are told apart no more.
+        """
+        gone, slots = self.counts.add_fields(k)
+        self._effects.add_categories(gone, slots, self.counts.values.field)
         for at, rows in enumerate(self._pending):
             width = rows.shape[1]
             self._pending[at] = Places.after(width - BESIDE, width, k).widened(rows, 1)

@@ -92,6 +92,10 @@ class Levels:
         self._moments = places.widened(self._moments, 2, 0.0)
         self.parent = places.widened(self.parent, 0, NONE)
 
+    def leave_out(self, which: Mask) -> None:
+        """Forget some slots (s,)."""
+        self._moments = np.delete(self._moments, 1 + np.flatnonzero(which), axis=1)
+
     def add_slots(self, slots: Places) -> None:
         """Make room for the slots of more categories."""
         rows = Places(np.append(ALL, 1 + slots.old), 1 + slots.n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray
+from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.state_schema import Entry, counts, expect, read
 from faust_oslrau.learner.stored import Places
 from faust_oslrau.learner.vector.compiler import Array, kernel
@@ -98,10 +98,21 @@ class Values:
         """Reduce all counts to a share of themselves."""
         self._sketch *= share
 
-    @property
-    def most_held(self) -> int:
-        """The values of the field with most of them."""
-        return int(np.bincount(self.field).max()) - 1
+    def beyond(self, most: int) -> Mask:
+        """Return which slots (s,) are not among the ``most`` frequent ones of their field."""
+        found = np.zeros(len(self.field), np.bool_)
+        for f in range(len(self.ends) - 1):
+            held = np.flatnonzero(self.field == f)[1:]  # without the rest
+            rare = np.argsort(self._sketch[held], kind="stable")[: max(len(held) - most, 0)]
+            found[held[rare]] = True
+        return found
+
+    def leave_out(self, which: Mask) -> None:
+        """Forget some slots (s,)."""
+        self.codes, self.field, self._sketch = (
+            array[~which] for array in (self.codes, self.field, self._sketch)
+        )
+        self._index()
 
     def add_fields(self, k: int) -> Places:
         """Make room for ``k`` more fields; return the places of the slots among all then."""

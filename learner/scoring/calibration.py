@@ -154,13 +154,13 @@ class Calibration:
     def score_at(self, p_value: FloatArray) -> FloatArray:
         """Return scores (m,) with these p-values; below all scores, without a tail, the lowest.
 
-        Infinite where there are no scores.
+        Infinite above all scores, and where there are none.
         """
         n = len(self.ascending)
         if n == 0:
             return np.full(len(p_value), np.inf)
         rank = p_value * (n + 1.0)
-        result = np.interp(rank, np.arange(1, n + 1), self.ascending)
+        result = np.interp(rank, np.arange(1, n + 1), self.ascending, right=np.inf)
         if self.tail is not None:
             below = rank < 1.0
             log_share = self.tail.log_survival(self.ascending[:1]) + np.log(rank[below])

@@ -100,9 +100,9 @@ class LateCategories(LateFields):
 
     def update(self, rows: FloatArray, n: int) -> None:
         """Look at the categories (m, c) of a learning batch: see `LateFields`."""
+        before = self.of if self.of.size else np.zeros(rows.shape[1], np.bool_)
         super().update(rows, n)
-        if not self._is_awaited:
-            self.of = self._there
+        self.of = before if self._is_awaited else self._there
 
     def begin_anew(self) -> None:
         """Wait for nothing, as all is learned anew."""

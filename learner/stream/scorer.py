@@ -236,14 +236,15 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         """Let the next rows have ``k`` more categories, as if all rows so far had lacked them.
 
         They come after the categories there are, and are independent of all other fields until
-        enough records have them. Beside numbers alone, how near other records are does not count
-        any more: others are of other categories.
+        enough records have them. Values for which there is no room beside those of so many
+        categories are told apart no more, the rarest first. Beside numbers alone, how near other
+        records are does not count any more: others are of other categories.
 
         Raises
         ------
         InvalidParameterError
-            There would be more than 128, a category has more values than could be told apart beside
-            so many others, or there are entities and nothing is learned of them yet.
+            There would be more than 128, or the first come while there are entities of which
+            nothing is learned yet.
         """
         add_categories(self._state, k)
 

@@ -95,12 +95,9 @@ def takes_fields(state: ScorerState, numbers: int, categories: int) -> bool:
 
 def _check_categories(state: ScorerState, k: int) -> None:
     """Refuse categories with which the state would not be what it is."""
-    if state.categories is None:
-        require(k <= MOST_FIELDS, "categories", k, f"at most {MOST_FIELDS}")
-        require(state.has_units, "categories", k, "a learning batch before categories are added")
-    else:
-        has_room = state.categories.takes(k)
-        require(has_room, "categories", state.n_categories + k, "few enough for all their values")
+    c, has_units = state.n_categories + k, state.has_units or state.categories is not None
+    require(c <= MOST_FIELDS, "categories", c, f"at most {MOST_FIELDS}")
+    require(has_units, "categories", c, "a learning batch before categories are added")
 
 
 def _without_nearness(piece: Pending) -> Pending:
