@@ -29,7 +29,6 @@ from faust_oslrau.app.pipeline import (
     PartitionPipeline,
     ProcessedBlock,
     Successor,
-    new_pipeline,
 )
 from faust_oslrau.app.snapshots import SnapshotSchedule, spooled
 from faust_oslrau.learner import OSLRAU
@@ -294,7 +293,7 @@ class HeldPartition(PartitionQueries):
         cuts = {0, bisect_left(records, self.emit_from, key=offset), len(records)}
         if self.change is not None:
             cuts.add(bisect_left(records, self.change.offset, key=offset))
-        if self.is_changing and records:
+        if self.successor is not None and records:
             blocks = [record.offset // BLOCK for record in records]
             cuts |= {at for at in range(1, len(blocks)) if blocks[at] != blocks[at - 1]}
         yield from (records[first:last] for first, last in pairwise(sorted(cuts)))
@@ -372,9 +371,6 @@ class HeldPartition(PartitionQueries):
         change = self.change
         if change is None or offset < change.offset:
             return
-        if not self.pipeline.takes(change.settings):  # it has learned more since its snapshot
-            await self._begin_successor(change)
-            return
         await self._compute.run(self.pipeline.change, change.settings, change.offset)
         self.change, self.fields = None, FieldLog(self.tp, self.pipeline)
         self.metrics.begin_anew()  # rows have more columns
@@ -383,18 +379,6 @@ class HeldPartition(PartitionQueries):
             "%s/%d: from offset %d on the model has the new settings, with all that it has learned",
             *(*self.tp, offset),
             extra=at(self.tp, offset),
-        )
-
-    async def _begin_successor(self, change: Change) -> None:
-        """Let a new model learn beside the pipeline, which does not take its new settings."""
-        pipeline = await self._compute.run(new_pipeline, *self.tp, change.settings)
-        self.change, self.successor = None, Successor(pipeline, change.offset, change.digest)
-        self._next_fields = FieldLog(self.tp, pipeline)
-        logger.warning(
-            "%s/%d: the model cannot go on with the new settings, and goes on as it was until one "
-            "with these, from offset %d on, has learned %d records",
-            *(*self.tp, change.offset, self.successor.records_left),
-            extra=at(self.tp, change.offset),
         )
 
     def _tell_awaited(self, successor: Successor, next_offset: int) -> None:

@@ -281,41 +281,30 @@ def test_the_alarm_rate_changes_in_place_where_p_values_depend_on_it():
     assert changed.scorer.alarm_rate == 0.05
 
 
-def with_many_values(log):
-    """Return values with a category of 255 values, beside which there is no room for two more."""
-    return [orjson.dumps(orjson.loads(v) | {"m": f"v{i % 255}"}) for i, v in enumerate(log)]
-
-
-OF_MANY = {"features": ("a", "m"), **categories("m")}
-NO_ROOM = {"features": ("a", "m", "s", "t"), **categories("m", "s", "t")}
-
-
-@pytest.mark.parametrize(
-    ("more", "in_place"), [({}, False), ({"features": ("a", "m", "s"), **TWO}, True)]
-)
-def test_a_category_with_too_many_values_beside_those_that_are_added(more, in_place):
-    old = replace(OLD, **OF_MANY)
+@pytest.mark.parametrize(("n", "in_place"), [(6, False), (300, True)])
+def test_with_entities_the_first_category_comes_in_place_once_a_batch_is_learned(n, in_place):
+    old, changes = CASES["a number and categories"]
     pipeline = PartitionPipeline(*FIRST, old)
-    pipeline.process(records(FIRST, with_many_values(LOG)))
-    new = replace(old, **(NO_ROOM | more))
-    _, follows = continued(pipeline.snapshot(0, len(LOG)), None, None, new, len(LOG))
+    pipeline.process(records(FIRST, LOG[:n]))
+    _, follows = continued(pipeline.snapshot(0, n), None, None, replace(old, **changes), n)
     assert isinstance(follows, Change if in_place else Successor)
 
 
-async def test_room_for_categories_may_be_gone_where_the_settings_change(tmp_path, caplog):
-    log = LOG[:BEGUN] + with_many_values(LOG[:3000]) + LOG[:3000]
-    broker, old = MemoryBroker(log), replace(OLD, **OF_MANY)
-    await begin(tmp_path / "a", broker, old)
-    shutil.copytree(tmp_path / "a", tmp_path / "b")
-    async with worker(tmp_path / "a", broker, old) as crashed:
-        await crashed.first_read(3000)
-        await crashed.assignment.commit(crashed.held.values())
-    for most in (3500, None):  # the second time from a snapshot with the successor
-        async with worker(tmp_path / "b", broker, old, **NO_ROOM) as after:
-            partition = await after.first_read(most)
-            assert (partition.change, partition.successor.start) == (None, BEGUN + 3000)
-    assert caplog.text.count("cannot go on with the new settings") == 1
-    assert broker.scores[FIRST] == clean_scores(FIRST, log, old)
+def test_values_for_which_there_is_no_room_beside_those_that_are_added_give_way():
+    log = [orjson.dumps(orjson.loads(v) | {"m": f"v{i % 255}"}) for i, v in enumerate(LOG[:4000])]
+    old = replace(OLD, features=("a", "m"), **categories("m"))
+    new = replace(OLD, features=("a", "m", "s", "t"), **categories("m", "s", "t"))
+    pipeline = PartitionPipeline(*FIRST, old)
+    pipeline.process(records(FIRST, log[:3000]))
+    assert len(pipeline.snapshot(0, 3000).texts) == 255
+    assert pipeline.takes(new)
+    pipeline.change(new, 3000)
+    restored, _ = continued(pipeline.snapshot(0, 3000), None, None, new, 3000)
+    scores, again = (
+        p.process(records(FIRST, log[3000:], 3000)).scores for p in (pipeline, restored)
+    )
+    assert scores == again
+    assert {"v0", "v254", "x", "true"} <= set(pipeline.snapshot(0, 4000).texts)
 
 
 def test_a_replay_begins_anew_where_its_model_does_not_take_the_new_settings():
