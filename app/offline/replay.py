@@ -90,16 +90,19 @@ class Pipelines:
         """Return the pipeline of the partition that the records belong to."""
         tp = (records[0].topic, records[0].partition)
         if tp not in self._of:
-            self._of[tp] = self._begun(tp, records[0].offset)
-            if self._schemas is not None:
-                self._of[tp].translator = self._schemas.translator(*tp)
+            self._begin(tp, self._settings_at(tp, records[0].offset))
         return self._of[tp]
 
-    def _begun(self, tp: tuple[str, int], offset: int) -> PartitionPipeline:
-        """Return a new pipeline with the settings that the partition had at an offset."""
+    def _begin(self, tp: tuple[str, int], settings: Settings) -> None:
+        self._of[tp] = new_pipeline(*tp, settings)
+        if self._schemas is not None:
+            self._of[tp].translator = self._schemas.translator(*tp)
+
+    def _settings_at(self, tp: tuple[str, int], offset: int) -> Settings:
+        """Return the settings that a partition had at an offset, the first that is replayed."""
         left = [epoch for epoch in self._epochs.get(tp, ()) if epoch.until > offset]
         self._epochs[tp] = tuple(left)
-        return new_pipeline(*tp, self._settings_of(left[0]) if left else self._settings)
+        return self._settings_of(left[0]) if left else self._settings
 
     def _settings_of(self, epoch: Epoch) -> Settings:
         earlier, model = earlier_settings(epoch.settings, self._settings), self._settings
@@ -119,7 +122,10 @@ class Pipelines:
             if not records:
                 return
             settings = self._settings_of(later[0]) if later else self._settings
-            pipeline.change(settings, epoch.until)
+            if self._of[tp].takes(settings):
+                self._of[tp].change(settings, epoch.until)
+            else:  # the worker's had learned other records, from an earlier one on
+                self._begin(tp, settings)
             self._epochs[tp] = tuple(later)
         yield records
 

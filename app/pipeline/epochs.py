@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from faust_oslrau.app.settings import Settings
-from faust_oslrau.topics import NUMERIC, Kind
+from faust_oslrau.topics import Kind
 
 _IN_PLACE = {
     "alarm_rate",
@@ -38,27 +38,37 @@ class Change(NamedTuple):
     digest: str
 
 
-def added_numbers(before: Settings, now: Settings) -> tuple[str, ...] | None:
-    """Return the fields that settings add to those of others, which must be numbers.
+class Added(NamedTuple):
+    """Fields that settings add to those of others."""
 
-    None if one is not, if a field is left out or is another kind of number than before, or if a
-    partition chooses its fields itself.
+    numbers: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+
+def added_fields(before: Settings, now: Settings) -> Added | None:
+    """Return the fields that settings add to those of others.
+
+    None if a field is left out or of another kind than before, or if a partition that chose its
+    fields itself has others named, or the other way round.
     """
     old, new = before.chosen_fields, now.chosen_fields
     if old is None or new is None:
-        return () if before.features == now.features and _same_fields(before, now) else None
+        is_same = before.features == now.features and _same_fields(before, now)
+        return Added() if is_same else None
     added = tuple(field for field in new if field not in old)
-    kinds = dict(now.kinds)
-    are_numbers = all(kinds.get(field, Kind.NUMBER) in NUMERIC for field in added)
-    is_more = set(old) <= set(new) and _same_fields(before, now, added)
-    return added if are_numbers and is_more else None
+    if not (set(old) <= set(new) and _same_fields(before, now, added)):
+        return None
+    categories = {field for field, kind in now.kinds if kind == Kind.CATEGORY}
+    return Added(
+        tuple(field for field in added if field not in categories),
+        tuple(field for field in added if field in categories),
+    )
 
 
-def is_in_place(before: Settings, now: Settings, changed: set[str]) -> bool:
-    """Return whether a model can go on with these settings, of which some ``changed``."""
-    has_new_model = "initial_model" in changed and now.initial_model is not None
-    is_possible = changed <= _IN_PLACE and not has_new_model
-    return is_possible and added_numbers(before, now) is not None
+def is_in_place(settings: Settings, changed: set[str]) -> bool:
+    """Return whether a model can go on with settings of which some ``changed``, but for fields."""
+    has_new_model = "initial_model" in changed and settings.initial_model is not None
+    return changed <= _IN_PLACE and not has_new_model
 
 
 def _same_fields(before: Settings, now: Settings, added: tuple[str, ...] = ()) -> bool:

@@ -36,7 +36,7 @@ from .block import (
     expected_fields,
 )
 from .building import new_scorer, restored_scorer
-from .epochs import Epoch, added_numbers, is_in_place
+from .epochs import Added, Epoch, added_fields, is_in_place
 from .messages import Messages, Timed
 from .reading import Reader, ReadRecords
 from .snapshot import (
@@ -136,17 +136,17 @@ class PartitionPipeline:
     def takes(self, settings: Settings) -> bool:
         """Return whether the model can go on with other settings in place."""
         changed = set(changed_names(self._scoring, scoring_settings(settings)))
-        if not is_in_place(self._settings, settings, changed):
+        added = added_fields(self._settings, settings)
+        if added is None or not is_in_place(settings, changed):
             return False
-        added = added_numbers(self._settings, settings)
-        return not added or self.scorer is None or self.scorer.takes_fields(len(added))
+        return self.scorer is None or self.scorer.takes_fields(*map(len, added))
 
     def change(self, settings: Settings, offset: int) -> None:
         """Go on with other settings, which it `takes`, from the record at an offset on.
 
-        Of the numbers that are added, all records so far had no value.
+        Of the fields that are added, all records so far had no value.
         """
-        added = added_numbers(self._settings, settings) or ()
+        added = added_fields(self._settings, settings) or Added()
         self.epochs += (Epoch(offset, self._scoring),)
         self._settings, self._scoring = settings, scoring_settings(settings)
         self._messages = Messages(self.topic, self.partition, settings)
@@ -155,9 +155,11 @@ class PartitionPipeline:
         if decoder is None or scorer is None:
             return
         new = new_scorer(settings, decoder.fields, decoder.n_categories, decoder.counts)
-        if added:
+        if added.numbers:
             transforms, fields = new.parameters["transforms"], decoder.fields
-            scorer.add_numbers([transforms.get(fields.index(field)) for field in added])
+            scorer.add_numbers([transforms.get(fields.index(field)) for field in added.numbers])
+        if added.categories:
+            scorer.add_categories(len(added.categories))
         scorer.change_as(new)
         scorer.learner.memory = new.learner.memory
         scorer.learner.max_nodes = new.learner.max_nodes

@@ -25,6 +25,7 @@ from faust_oslrau.topics import (
 from faust_oslrau.topics.formats import Translator
 
 from .building import new_choice, new_decoder
+from .epochs import Added
 from .first_records import FirstRecords
 from .snapshot import Snapshot
 
@@ -124,15 +125,17 @@ class Reader:
         )  # fmt: skip
         self.watch = snapshot.field_watch()
 
-    def change(self, settings: Settings, added: Sequence[str]) -> None:
-        """Read with other settings from now on, and with the numbers that these have ``added``."""
+    def change(self, settings: Settings, added: Added) -> None:
+        """Read with other settings from now on, and with the fields that these have ``added``."""
         decoder, self._settings = self.decoder, settings
         if decoder is None:
             return
         n = len(decoder.fields) - decoder.n_categories
+        numbers, categories = decoder.fields[:n], decoder.fields[n:]
         self.decoder = new_decoder(
-            settings, [*decoder.fields[:n], *added, *decoder.fields[n:]], decoder.n_categories,
-            decoder.counts, self.mixed, tuple(decoder.codes.texts.values()),
+            settings, [*numbers, *added.numbers, *categories, *added.categories],
+            decoder.n_categories + len(added.categories), decoder.counts, self.mixed,
+            tuple(decoder.codes.texts.values()),
         )  # fmt: skip
 
     @property

@@ -1,4 +1,4 @@
-"""Settings with which a partition's model goes on: more numbers, another memory or budget."""
+"""Settings with which a partition's model goes on: more fields, another memory or budget."""
 
 import shutil
 from dataclasses import replace
@@ -21,12 +21,25 @@ from faust_oslrau.app.pipeline import (
 from faust_oslrau.app.settings import Settings
 
 BEGUN = 1500
-LOG = values(5000)
 OLD = replace(SETTINGS, features=("a",))
+
+
+def with_categories(number, value):
+    """Return a value with categories: one that `a` says, two others, and one as an entity."""
+    record = orjson.loads(value)
+    more = {"m": "low" if record["a"] < 0 else "high", "s": "xyz"[number % 3]}
+    return orjson.dumps(record | more | {"t": number % 5 == 0, "k": f"k{number % 7}"})
+
+
+LOG = [with_categories(*each) for each in enumerate(values(6200))]  # late fields are learned anew
 
 
 def learner(**changes):
     return {"learner": replace(OLD.learner, **changes)}
+
+
+def categories(*fields):
+    return {"kinds": tuple((field, "category") for field in fields)}
 
 
 CHANGES = {
@@ -34,15 +47,23 @@ CHANGES = {
     "memory": learner(memory=900.0),
     "budget": learner(max_nodes=60),
     "all": {"features": ("a", "b"), "kinds": (("b", "number"),), **learner(max_nodes=500)},
+    "a category": {"features": ("m", "a"), **categories("m")},
+    "a category beside others": {"features": ("m", "a", "s"), **categories("m", "s")},
+    "a number and categories": {"features": ("a", "b", "m", "t"), **categories("m", "t")},
 }
-each = pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+BEFORE = {
+    "a category beside others": {"features": ("s", "a"), **categories("s")},
+    "a number and categories": {"entity": "k"},
+}
+CASES = {name: (replace(OLD, **BEFORE.get(name, {})), of) for name, of in CHANGES.items()}
+each = pytest.mark.parametrize(("old", "changes"), CASES.values(), ids=CASES)
 
 
-def expected(changes, at=BEGUN, log=LOG):
+def expected(changes, at=BEGUN, log=LOG, old=OLD):
     """The scores of a model whose settings changed at an offset."""
-    pipeline = PartitionPipeline(*FIRST, OLD)
+    pipeline = PartitionPipeline(*FIRST, old)
     before = pipeline.process(records(FIRST, log[:at])).scores
-    pipeline.change(replace(OLD, **changes), at)
+    pipeline.change(replace(old, **changes), at)
     after = pipeline.process(records(FIRST, log[at:], at)).scores
     return [score.value for score in (*before, *after)]
 
@@ -52,47 +73,49 @@ def broker():
     return MemoryBroker(LOG)
 
 
-def worker(folder, broker, **changes):
-    return MemoryWorker(folder, broker, **({"features": OLD.features} | changes))
+def worker(folder, broker, old=OLD, **changes):
+    own = {name: getattr(old, name) for name in ("features", "kinds", "entity")}
+    return MemoryWorker(folder, broker, **(own | changes))
 
 
-async def begin(folder, broker):
-    async with worker(folder, broker) as before:
+async def begin(folder, broker, old=OLD):
+    async with worker(folder, broker, old) as before:
         await before.first_read(BEGUN)
 
 
 @each
-async def test_the_model_goes_on_with_the_new_settings(changes, tmp_path, broker, caplog):
+async def test_the_model_goes_on_with_the_new_settings(old, changes, tmp_path, broker, caplog):
     caplog.set_level("INFO")
-    await begin(tmp_path, broker)
+    await begin(tmp_path, broker, old)
     for most in (300, 1000, None):  # with a restart between any two
-        async with worker(tmp_path, broker, **changes) as after:
+        async with worker(tmp_path, broker, old, **changes) as after:
             partition = await after.first_read(most)
-    assert broker.scores[FIRST] == expected(changes)
+    assert broker.scores[FIRST] == expected(changes, old=old)
     if changes is not CHANGES["budget"]:  # which the network of one field does not reach
-        assert broker.scores[FIRST] != clean_scores(FIRST, LOG, OLD)
+        assert broker.scores[FIRST] != clean_scores(FIRST, LOG, old)
     assert (partition.start, partition.successor, partition.change) == (0, None, None)
     assert caplog.text.count(f"goes on with the new settings from offset {BEGUN} on") == 1
     assert partition.pipeline.n_records == len(LOG)
 
 
 @each
-async def test_after_a_crash_the_settings_change_where_they_did(changes, tmp_path, broker):
-    await begin(tmp_path / "a", broker)
+async def test_after_a_crash_the_settings_change_where_they_did(old, changes, tmp_path, broker):
+    await begin(tmp_path / "a", broker, old)
     shutil.copytree(tmp_path / "a", tmp_path / "b")  # the snapshot with the old settings
-    async with worker(tmp_path / "a", broker, **changes) as crashed:
+    async with worker(tmp_path / "a", broker, old, **changes) as crashed:
         await crashed.first_read(900)
         await crashed.assignment.commit(crashed.held.values())
     digest = settings_digest(crashed.settings)
     assert recorded_successor(broker.group[FIRST]) == RecordedSuccessor(BEGUN, digest)
-    async with worker(tmp_path / "b", broker, **changes) as after:
+    async with worker(tmp_path / "b", broker, old, **changes) as after:
         await after.first_read()
-    assert broker.scores[FIRST] == expected(changes)
+    assert broker.scores[FIRST] == expected(changes, old=old)
 
 
-async def test_settings_that_change_twice(tmp_path, broker):
+@pytest.mark.parametrize("added", [CHANGES["a field"], CHANGES["a category"]])
+async def test_settings_that_change_twice(added, tmp_path, broker):
     await begin(tmp_path, broker)
-    first, second = CHANGES["memory"], CHANGES["a field"] | CHANGES["memory"]
+    first, second = added, added | CHANGES["memory"] | {"features": (*added["features"], "t")}
     for changes, most in ((first, 700), (second, None)):
         async with worker(tmp_path, broker, **changes) as after:
             partition = await after.first_read(most)
@@ -112,9 +135,9 @@ class Scores(list):
 
 @each
 @pytest.mark.parametrize("first", [0, 400, BEGUN + 300])
-def test_a_replay_changes_the_settings_where_the_worker_did(changes, first):
-    new = replace(OLD, **changes)
-    pipeline = PartitionPipeline(*FIRST, OLD)
+def test_a_replay_changes_the_settings_where_the_worker_did(old, changes, first):
+    new = replace(old, **changes)
+    pipeline = PartitionPipeline(*FIRST, old)
     pipeline.process(records(FIRST, LOG[:BEGUN]))
     pipeline.change(new, BEGUN)
     epochs = {FIRST: Snapshot.from_bytes(pipeline.snapshot(0, BEGUN).to_bytes()).epochs}
@@ -123,9 +146,9 @@ def test_a_replay_changes_the_settings_where_the_worker_did(changes, first):
     for start in range(first, len(LOG), 700):
         replay.process(records(FIRST, LOG[start : start + 700], start))
     if first == 0:
-        assert scores == expected(changes)
+        assert scores == expected(changes, old=old)
     elif first < BEGUN:
-        pipeline, part = PartitionPipeline(*FIRST, OLD), records(FIRST, LOG[first:], first)
+        pipeline, part = PartitionPipeline(*FIRST, old), records(FIRST, LOG[first:], first)
         before = pipeline.process(part[: BEGUN - first]).scores
         pipeline.change(new, BEGUN)
         after = pipeline.process(part[BEGUN - first :]).scores
@@ -137,9 +160,10 @@ def test_a_replay_changes_the_settings_where_the_worker_did(changes, first):
 
 
 @each
-def test_a_snapshot_after_the_change_goes_on_to_the_same_scores(changes):
-    new, at = replace(OLD, **changes), BEGUN + 100
-    pipeline = PartitionPipeline(*FIRST, OLD)
+@pytest.mark.parametrize("at", [BEGUN, BEGUN + 100])
+def test_a_snapshot_after_the_change_goes_on_to_the_same_scores(at, old, changes):
+    new = replace(old, **changes)
+    pipeline = PartitionPipeline(*FIRST, old)
     pipeline.process(records(FIRST, LOG[:BEGUN]))
     pipeline.change(new, BEGUN)
     pipeline.process(records(FIRST, LOG[BEGUN:at], BEGUN))
@@ -147,18 +171,47 @@ def test_a_snapshot_after_the_change_goes_on_to_the_same_scores(changes):
     restored, follows = continued(snapshot, None, None, new, at)
     assert follows is None
     scores = restored.process(records(FIRST, LOG[at:], at)).scores
-    assert [score.value for score in scores] == expected(changes)[at:]
+    assert [score.value for score in scores] == expected(changes, old=old)[at:]
 
 
-def test_a_field_that_is_added_counts_as_one_that_was_missing_so_far():
+@pytest.mark.parametrize(("content", "kinds"), [(7.0, {}), ("on", categories("c"))])
+def test_a_field_that_is_added_counts_as_one_that_was_missing_so_far(content, kinds):
     without = [orjson.dumps({**orjson.loads(value), "c": None}) for value in LOG[:BEGUN]]
-    log = without + [orjson.dumps({**orjson.loads(v), "c": 7.0}) for v in LOG[BEGUN:]]
-    found = [orjson.loads(score) for score in expected({"features": ("a", "c")}, log=log)]
+    log = without + [orjson.dumps({**orjson.loads(v), "c": content}) for v in LOG[BEGUN:]]
+    added = {"features": ("a", "c"), **kinds}
+    found = [orjson.loads(score) for score in expected(added, log=log)]
     assert "c" not in str(found[BEGUN - 1]) or found[BEGUN - 1].get("c") is None
     assert sum(score["p_value"] <= 0.01 for score in found[BEGUN:]) < 0.03 * len(found[BEGUN:])
 
 
-KINDS = {"kinds": (("b", "category"),)}
+@pytest.mark.parametrize(("content", "kinds"), [(7.0, {}), ("on", categories("c"))])
+def test_a_field_that_is_added_is_no_news(content, kinds):
+    log = [orjson.dumps({**orjson.loads(value), "c": content}) for value in LOG[BEGUN:]]
+    pipeline = PartitionPipeline(*FIRST, OLD)
+    pipeline.process(records(FIRST, LOG[:BEGUN]))
+    pipeline.change(replace(OLD, features=("a", "c"), **kinds), BEGUN)
+    assert not pipeline.process(records(FIRST, log, BEGUN)).changed_fields
+    other = PartitionPipeline(*FIRST, OLD)
+    other.process(records(FIRST, LOG[:BEGUN]))
+    assert other.process(records(FIRST, log, BEGUN)).changed_fields == {"appeared": 1}
+
+
+def test_the_texts_of_categories_go_on():
+    old, changes = CASES["a category beside others"]
+    pipeline = PartitionPipeline(*FIRST, old)
+    pipeline.process(records(FIRST, LOG[:BEGUN]))
+    pipeline.change(replace(old, **changes), BEGUN)
+    assert pipeline.fields == ("a", "s", "m")
+    assert pipeline.snapshot(0, BEGUN).texts == ("x", "y", "z")
+    pipeline.process(records(FIRST, LOG[BEGUN:], BEGUN))
+    snapshot = pipeline.snapshot(0, len(LOG))
+    assert (snapshot.fields, snapshot.n_categories) == (("a", "s", "m"), 2)
+    assert snapshot.texts == ("high", "low", "x", "y", "z")
+    assert pipeline.dependences["a"] == ["m"]
+
+
+KINDS = categories("b")
+TWO = {"features": ("a", "m", "s"), **categories("m", "s")}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +221,15 @@ KINDS = {"kinds": (("b", "category"),)}
         ({}, {"features": ("a", "b"), "transforms": (("b", "log"),)}, True),
         ({"features": ("b", "a"), **KINDS}, {"features": ("c", "a", "b"), **KINDS}, True),
         ({"history": ("10",)}, {"history": ("10",), "features": ("a", "b")}, True),
-        ({}, {"features": ("a", "b"), **KINDS}, False),
+        ({}, {"features": ("a", "b"), **KINDS}, True),
+        ({}, TWO, True),
+        ({"features": ("m",), **categories("m")}, {"features": ("m", "s"), **categories("m", "s")},
+         True),
+        ({"history": ("10",), "entity": "k"}, {"history": ("10",), "entity": "k", **TWO}, True),
+        ({"features": ("a", "m")}, TWO, False),
+        (TWO, {"features": ("a", "m", "s"), **categories("m")}, False),
+        (TWO, {"features": ("a", "m"), **categories("m")}, False),
+        ({}, {"features": ("a", *map(str, range(128))), **categories(*map(str, range(128)))}, True),
         ({}, {"features": ("b",)}, False),
         ({"features": ("a", "b")}, {"features": ("a",)}, False),
         ({}, {"features": "auto"}, False),
@@ -218,3 +279,46 @@ def test_the_alarm_rate_changes_in_place_where_p_values_depend_on_it():
     assert isinstance(follows, Change)
     changed.change(follows.settings, follows.offset)
     assert changed.scorer.alarm_rate == 0.05
+
+
+@pytest.mark.parametrize(("n", "in_place"), [(6, False), (300, True)])
+def test_with_entities_the_first_category_comes_in_place_once_a_batch_is_learned(n, in_place):
+    old, changes = CASES["a number and categories"]
+    pipeline = PartitionPipeline(*FIRST, old)
+    pipeline.process(records(FIRST, LOG[:n]))
+    _, follows = continued(pipeline.snapshot(0, n), None, None, replace(old, **changes), n)
+    assert isinstance(follows, Change if in_place else Successor)
+
+
+def test_values_for_which_there_is_no_room_beside_those_that_are_added_give_way():
+    log = [orjson.dumps(orjson.loads(v) | {"m": f"v{i % 255}"}) for i, v in enumerate(LOG[:4000])]
+    old = replace(OLD, features=("a", "m"), **categories("m"))
+    new = replace(OLD, features=("a", "m", "s", "t"), **categories("m", "s", "t"))
+    pipeline = PartitionPipeline(*FIRST, old)
+    pipeline.process(records(FIRST, log[:3000]))
+    assert len(pipeline.snapshot(0, 3000).texts) == 255
+    assert pipeline.takes(new)
+    pipeline.change(new, 3000)
+    restored, _ = continued(pipeline.snapshot(0, 3000), None, None, new, 3000)
+    scores, again = (
+        p.process(records(FIRST, log[3000:], 3000)).scores for p in (pipeline, restored)
+    )
+    assert scores == again
+    assert {"v0", "v254", "x", "true"} <= set(pipeline.snapshot(0, 4000).texts)
+
+
+def test_a_replay_begins_anew_where_its_model_does_not_take_the_new_settings():
+    old, changes = CASES["a number and categories"]
+    new, scores, first = replace(old, **changes), Scores(), BEGUN - 5
+    pipeline = PartitionPipeline(*FIRST, old)
+    pipeline.process(records(FIRST, LOG[:BEGUN]))
+    pipeline.change(new, BEGUN)
+    replay = Replay(new, scores, Scores(), Scores(), epochs={FIRST: pipeline.epochs})
+    replay.process(records(FIRST, LOG[first:], first))
+    assert scores[5:] == clean_scores_from(BEGUN, new)
+
+
+def clean_scores_from(first, settings):
+    """The scores of a model that began at an offset."""
+    pipeline = PartitionPipeline(*FIRST, settings)
+    return [score.value for score in pipeline.process(records(FIRST, LOG[first:], first)).scores]

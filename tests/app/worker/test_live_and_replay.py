@@ -72,29 +72,31 @@ def test_a_field_that_is_added_begins_at_the_same_record_after_a_kill_and_in_a_r
 ):
     rng = np.random.default_rng(6)
     x = rng.normal(size=(4000, 2)) + rng.normal(size=(4000, 1))
-    values = [orjson.dumps({"a": a, "b": b}) for a, b in x.tolist()]
+    rows = [{"a": a, "b": b, "m": "low" if a < 0 else "high"} for a, b in x.tolist()]
+    values = list(map(orjson.dumps, rows))
     client.create(topic_name)
     send = lambda first, last: client.send(topic_name, [(0, v) for v in values[first:last]])  # noqa: E731
+    added = {"features": "a,b,m", "kinds": "m=category"}
     send(0, 1500)
     before = start_worker(features="a").wait_records(1500)
     assert before.terminate() == 0
-    killed = start_worker(features="a,b", batch_records=100).wait_ready()
+    killed = start_worker(**added, batch_records=100).wait_ready()
     send(1500, 3000)
     client.wait_messages(settings.scores_topic, 2200)
     killed.kill()
     send(3000, 4000)
-    worker = start_worker(features="a,b", batch_records=77).wait_ready()
+    worker = start_worker(**added, batch_records=77).wait_ready()
     worker.wait_until(lambda: worker.model()[0]["next_offset"] == 4000, "at the end")
-    assert worker.model()[0]["fields"] == ["a", "b"]
+    assert worker.model()[0]["fields"] == ["a", "b", "m"]
     assert worker.terminate() == 0
     found = client.read(settings.scores_topic)
     live = [*{orjson.loads(score.value)["offset"]: score.value for score in found}.values()]
 
-    of_worker = {"app_id": settings.app_id, "snapshots": settings.snapshots, "features": "a,b"}
-    environment = {f"OSLRAU_{name.upper()}": value for name, value in of_worker.items()}
+    of_worker = {"app_id": settings.app_id, "snapshots": settings.snapshots}
     chosen = ("--topic", topic_name, "--broker", settings.broker)
-    run_well("replay", *chosen, "--out", tmp_path / "again", env=environment)
+    for name, of in (("again", added), ("a", {"features": "a"})):
+        environment = {f"OSLRAU_{each.upper()}": value for each, value in (of_worker | of).items()}
+        run_well("replay", *chosen, "--out", tmp_path / name, env=environment)
     assert replayed_scores(tmp_path / "again", 1) == [live]
-    run_well("replay", *chosen, "--features", "a", "--out", tmp_path / "a", env=environment)
     (only_a,) = replayed_scores(tmp_path / "a", 1)
     assert only_a[:1500] == live[:1500] and only_a[1600:] != live[1600:]
