@@ -204,7 +204,7 @@ class OSLRAU(NetworkDensity, Model):
 
     def add_variables(self, places: Places) -> None:
         """Add variables as if they had been missing in each record so far."""
-        if self._network is not None:
+        if self._network is not None and len(places.new) > 0:
             add_variables(self._network, places, self.variance_floor)
             self._scaling = self._scaling.widened(places, standardize=self.standardize)
             self._first = places.widened(self._first, 0)

@@ -32,10 +32,6 @@ class Places(NamedTuple):
         """The places of the fields that were added."""
         return np.setdiff1d(np.arange(self.n), self.old)
 
-    def beside(self, c: int) -> Places:
-        """Return the places of the fields and of ``c`` columns after all of them."""
-        return Places(np.append(self.old, self.n + np.arange(c)), self.n + c)
-
     @classmethod
     def after(cls, first: int, n: int, k: int) -> Places:
         """Return the places of ``n`` things where ``k`` others come after the ``first`` ones."""

@@ -347,8 +347,10 @@ class Categories:
     def add_fields(self, places: Places) -> None:
         """Make room for more numbers, which the rows that wait to be learned lack."""
         self._effects.add_fields(places, self.counts.values.field)
-        wider = places.beside(self.c + BESIDE)
+        d, beside = 0 if self.alone else len(places.old), self.c + BESIDE
+        wider = Places.after(d, d + beside, places.n - d)
         self._pending = [wider.widened(rows, 1) for rows in self._pending]
+        self.alone = False
 
     @classmethod
     def beside(cls, c: int, pending: int, d: int) -> Self:

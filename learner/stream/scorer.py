@@ -226,17 +226,16 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         Raises
         ------
         InvalidParameterError
-            There is no such transform, rows have no numbers yet, or the model would have to be
-            another one: entities with habits have up to 32 numbers, and each Gaussian of the
-            background up to 128 columns.
+            There is no such transform, or the model would have to be another one: entities with
+            habits have up to 32 numbers, and each Gaussian of the background up to 128 columns.
         """
         add_numbers(self._state, transforms)
 
     def add_categories(self, k: int) -> None:
         """Let the next rows have ``k`` more categories, as if all rows so far had lacked them.
 
-        They come after the categories there are, and are independent of all other fields until
-        enough records have them. Values for which there is no room beside those of so many
+        They come after the categories there are. Numbers are independent of them until enough
+        records have them. Values for which there is no room beside those of so many
         categories are told apart no more, the rarest first. Beside numbers alone, how near other
         records are does not count any more: others are of other categories.
 

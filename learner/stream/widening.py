@@ -26,18 +26,20 @@ T = TypeVar("T")
 
 def add_numbers(state: ScorerState, transforms: Sequence[str | None]) -> None:
     """Let rows have more numbers, each with a transform or None: see `StreamScorer.add_numbers`."""
-    k, d = len(transforms), state.n_fields
+    k, held = len(transforms), state.n_fields
     named = {at: name for at, name in enumerate(transforms) if name is not None}
-    if d is None:
+    if held is None:
         is_new = not named and state.learner.n_records_ == 0
         require(is_new, "transforms", list(transforms), "rows before numbers are added")
         return
-    _check(state, d, k)
+    d = state.n_numbers or 0
+    _check(state, d + k)
     moved = _moved(state.transforms.names, d, k)
     state.transforms = Transforms(moved | {d + at: name for at, name in named.items()})
     state.relevance.directions = _moved(state.relevance.directions, d, k)
     state.relevance.least = _moved(state.relevance.least, d, k)
-    fields, columns = Places(np.arange(d), d + k), _columns(state, d, k)
+    # beside categories alone, the first one takes the place of one that is always missing
+    fields, columns = Places(np.arange(held), d + k), _columns(state, held, d + k)
     state.learner.add_variables(columns)
     state.pending = [_wider(state, piece, columns) for piece in state.pending]
     state.reference.add_fields(columns)
@@ -46,12 +48,14 @@ def add_numbers(state: ScorerState, transforms: Sequence[str | None]) -> None:
         part.add_fields(fields)
     state.late.rows = columns.widened(state.late.rows, 1)
     state.late_categories.forget_rows()  # they would have to be wider
-    for layer in (state.categories, state.entities, state.history, state.seasons):
+    for layer in (state.entities, state.history, state.seasons):
         if layer is not None:
             layer.add_fields(fields)
+    if state.categories is not None:
+        state.categories.add_fields(fields)
     if state.incidents is not None:
         for blame in state.incidents.blames:
-            blame.add_fields(fields.beside(state.n_categories))
+            blame.add_fields(Places.after(d, d + state.n_categories, k))
     if state.has_nearness:
         state.ranking.lower(NEARNESS, k * UNKNOWN)
     state.n_fields = d + k
@@ -85,7 +89,7 @@ def takes_fields(state: ScorerState, numbers: int, categories: int) -> bool:
     """Return whether rows may have so many more numbers and categories."""
     try:
         if numbers > 0:
-            _check(state, state.n_fields or 0, numbers)
+            _check(state, (state.n_numbers or 0) + numbers)
         if categories > 0:
             _check_categories(state, categories)
     except InvalidParameterError:
@@ -107,22 +111,23 @@ def _without_nearness(piece: Pending) -> Pending:
     return piece._replace(measures=np.delete(piece.measures, NEARNESS, axis=1))
 
 
-def _check(state: ScorerState, d: int, k: int) -> None:
-    """Refuse numbers with which the state would not be what it is."""
-    require(state.n_numbers == d, "numbers", state.n_numbers, "one or more, to add others to them")
+def _check(state: ScorerState, n: int) -> None:
+    """Refuse numbers, ``n`` in all, with which the state would not be what it is."""
+    held = state.n_fields or 0
+    require(held > 0, "numbers", n, "rows before numbers are added")
     has_habits = state.entities is not None and state.history is None
     for widest in [WIDEST_HABITS] * has_habits + [WIDEST_MASS]:
-        require(not d <= widest < d + k, "numbers", d + k, f"at most {widest}, as a model has them")
-    more = k * (state.n_columns or d) // d
+        require(not held <= widest < n, "numbers", n, f"at most {widest}, as a model has them")
+    more = (n - held) * (state.n_columns or held) // held
     has_room = state.learner.has_room(more)
-    require(has_room, "numbers", d + k, "few enough for the blocks of the background")
+    require(has_room, "numbers", n, "few enough for the blocks of the background")
 
 
-def _columns(state: ScorerState, d: int, k: int) -> Places:
+def _columns(state: ScorerState, held: int, n: int) -> Places:
     """Return the places of the columns that the learner is given: fields, and means of each."""
-    parts = (state.n_columns or d) // d
-    old = np.arange(parts)[:, None] * (d + k) + np.arange(d)
-    return Places(old.ravel(), parts * (d + k))
+    parts = (state.n_columns or held) // held
+    old = np.arange(parts)[:, None] * n + np.arange(held)
+    return Places(old.ravel(), parts * n)
 
 
 def _moved(of_columns: dict[int, T], d: int, k: int) -> dict[int, T]:

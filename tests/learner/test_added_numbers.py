@@ -21,9 +21,7 @@ pytestmark = [pytest.mark.usefixtures("sooner"), needs_compiler("long streams")]
 ADDED = [None, "asinh", "count"]
 N = len(ROWS)
 
-MIDST = [
-    (name, 700 if name == "categories" else 1040) for name in SCORERS if name != "categories alone"
-]
+MIDST = [(name, 700 if name == "categories" else 1040) for name in SCORERS]
 """All scorers in the midst of a learning batch, without open incidents."""
 
 EARLY = [("all", 10), ("plain", 16), ("transforms", 30), ("mixtures", 300), ("entities", 130)]
@@ -328,7 +326,6 @@ def scored(d, learner=None, **parameters):
 
 
 REFUSED = {
-    "categories alone": (lambda: scored(2, n_categories=2), [None], "numbers = 0: .* one or more"),
     "habits": (lambda: scored(30, max_entities=5), 3 * [None], "numbers = 33: .* at most 32"),
     "background": (lambda: scored(120), 9 * [None], "numbers = 129: "),
     "background of means": (lambda: scored(60, history=("9",)), 5 * [None], "numbers = 65: "),
