@@ -45,18 +45,27 @@ class Added(NamedTuple):
     categories: tuple[str, ...] = ()
 
 
-def added_fields(before: Settings, now: Settings) -> Added | None:
+def added_fields(
+    before: Settings, now: Settings, chosen: Mapping[str, Kind] | None = None
+) -> Added | None:
     """Return the fields that settings add to those of others.
 
-    None if a field is left out or of another kind than before, or if a partition that chose its
-    fields itself has others named, or the other way round.
+    None if a field is left out or of another kind than before. ``chosen`` has the fields of a
+    partition that chose them itself, and their kinds; from then on they may be named.
     """
-    old, new = before.chosen_fields, now.chosen_fields
+    old, new = before.chosen_fields or chosen, now.chosen_fields
+    kinds_before, kinds_now = dict(before.kinds), dict(now.kinds)
     if old is None or new is None:
-        is_same = before.features == now.features and _same_fields(before, now)
-        return Added() if is_same else None
+        is_same = before.features == now.features and kinds_before == kinds_now
+        return Added() if is_same and before.transforms == now.transforms else None
+    if before.chosen_fields is None and chosen is not None:
+        kinds_before, kinds_now = _but_numbers(chosen), _but_numbers(kinds_now)
     added = tuple(field for field in new if field not in old)
-    if not (set(old) <= set(new) and _same_fields(before, now, added)):
+    tables = (kinds_before, kinds_now), (dict(before.transforms), dict(now.transforms))
+    is_same = all(
+        was == {field: of[field] for field in of if field not in added} for was, of in tables
+    )
+    if not (set(old) <= set(new) and is_same):
         return None
     categories = {field for field, kind in now.kinds if kind == Kind.CATEGORY}
     return Added(
@@ -71,10 +80,6 @@ def is_in_place(settings: Settings, changed: set[str]) -> bool:
     return changed <= _IN_PLACE and not has_new_model
 
 
-def _same_fields(before: Settings, now: Settings, added: tuple[str, ...] = ()) -> bool:
-    """Return whether all fields but those that were ``added`` are as they were."""
-    tables = (before.kinds, now.kinds), (before.transforms, now.transforms)
-    return all(
-        dict(old) == {field: value for field, value in new if field not in added}
-        for old, new in tables
-    )
+def _but_numbers(kinds: Mapping[str, str]) -> dict[str, str]:
+    """Return the kinds of fields that are no plain numbers, as those without a kind are."""
+    return {field: kind for field, kind in kinds.items() if kind != Kind.NUMBER}

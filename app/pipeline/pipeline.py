@@ -85,8 +85,6 @@ class PartitionPipeline:
         self.scorer: StreamScorer | None = None
         self.epochs: tuple[Epoch, ...] = ()
         self._settings = settings
-        tables = (settings.kinds, settings.transforms, settings.directions, settings.least)
-        self._named = {field for table in tables for field, _ in table}
         self._scoring = scoring_settings(settings)
         self._reader = Reader(settings)
         self._messages = Messages(topic, partition, settings)
@@ -136,7 +134,7 @@ class PartitionPipeline:
     def takes(self, settings: Settings) -> bool:
         """Return whether the model can go on with other settings in place."""
         changed = set(changed_names(self._scoring, scoring_settings(settings)))
-        added = added_fields(self._settings, settings)
+        added = added_fields(self._settings, settings, self._reader.kinds)
         if added is None or not is_in_place(settings, changed):
             return False
         return self.scorer is None or self.scorer.takes_fields(*map(len, added))
@@ -146,7 +144,7 @@ class PartitionPipeline:
 
         Of the fields that are added, all records so far had no value.
         """
-        added = added_fields(self._settings, settings) or Added()
+        added = added_fields(self._settings, settings, self._reader.kinds) or Added()
         self.epochs += (Epoch(offset, self._scoring),)
         self._settings, self._scoring = settings, scoring_settings(settings)
         self._messages = Messages(self.topic, self.partition, settings)
@@ -418,10 +416,13 @@ class PartitionPipeline:
 
     def _unknown(self) -> list[str]:
         """Return fields that settings name, and the records that chose the fields do not."""
-        if not self._named:
+        of = self._settings
+        tables = (of.kinds, of.transforms, of.directions, of.least)
+        named = {field for table in tables for field, _ in table}
+        if not named:
             return []
         left_out = (text.rpartition(" (")[0] for text in self.left_out)
-        return sorted(self._named.difference(self.fields or self._named, left_out))
+        return sorted(named.difference(self.fields or named, left_out))
 
     @property
     def _evicted(self) -> int:

@@ -19,6 +19,7 @@ from faust_oslrau.topics import (
     FieldChange,
     FieldWatch,
     KafkaRecord,
+    Kind,
     Rejection,
     TimeReader,
 )
@@ -130,6 +131,8 @@ class Reader:
         decoder, self._settings = self.decoder, settings
         if decoder is None:
             return
+        if settings.chosen_fields is not None:
+            self.left_out, self.sparse = (), ()
         n = len(decoder.fields) - decoder.n_categories
         numbers, categories = decoder.fields[:n], decoder.fields[n:]
         self.decoder = new_decoder(
@@ -137,6 +140,17 @@ class Reader:
             decoder.n_categories + len(added.categories), decoder.counts, self.mixed,
             tuple(decoder.codes.texts.values()),
         )  # fmt: skip
+
+    @property
+    def kinds(self) -> dict[str, Kind] | None:
+        """The kinds of the fields; None before they are chosen."""
+        decoder = self.decoder
+        if decoder is None:
+            return None
+        kinds = dict.fromkeys(decoder.fields, Kind.NUMBER)
+        kinds |= dict.fromkeys(decoder.counts, Kind.COUNT)
+        categories = decoder.fields[len(decoder.fields) - decoder.n_categories :]
+        return kinds | dict.fromkeys(categories, Kind.CATEGORY)
 
     @property
     def columns(self) -> Columns:

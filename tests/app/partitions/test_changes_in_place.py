@@ -50,10 +50,14 @@ CHANGES = {
     "a category": {"features": ("m", "a"), **categories("m")},
     "a category beside others": {"features": ("m", "a", "s"), **categories("m", "s")},
     "a number and categories": {"features": ("a", "b", "m", "t"), **categories("m", "t")},
+    "a number beside categories": {"features": ("s", "b"), **categories("s")},
+    "those chosen, and one": {"features": tuple("abkmst"), **categories(*"kmst")},
 }
 BEFORE = {
     "a category beside others": {"features": ("s", "a"), **categories("s")},
     "a number and categories": {"entity": "k"},
+    "a number beside categories": {"features": ("s",), **categories("s")},
+    "those chosen, and one": {"features": "auto", "kinds": (("b", "ignored"),)},
 }
 CASES = {name: (replace(OLD, **BEFORE.get(name, {})), of) for name, of in CHANGES.items()}
 each = pytest.mark.parametrize(("old", "changes"), CASES.values(), ids=CASES)
@@ -212,6 +216,8 @@ def test_the_texts_of_categories_go_on():
 
 KINDS = categories("b")
 TWO = {"features": ("a", "m", "s"), **categories("m", "s")}
+AUTO = {"features": "auto", "kinds": (("b", "ignored"),)}
+KINDS_OF_ALL = categories(*"kmst")["kinds"]
 
 
 @pytest.mark.parametrize(
@@ -238,8 +244,15 @@ TWO = {"features": ("a", "m", "s"), **categories("m", "s")}
         ({}, {"features": ("a", "b"), "history": ("10",)}, False),
         ({}, {"features": ("a", "b"), "least": (("b", 1.0),)}, False),
         ({}, {"features": ("a", "b"), "adapt_after": 20}, False),
-        ({"features": ("a",), "kinds": (("a", "category"),)},
-         {"features": ("a", "b"), "kinds": (("a", "category"),)}, False),
+        ({"features": ("m",), **categories("m")}, {"features": ("m", "b"), **categories("m")},
+         True),
+        (AUTO, {"features": tuple("abckmst"), "kinds": KINDS_OF_ALL}, True),
+        (AUTO, {"features": tuple("akmst"), "kinds": (*KINDS_OF_ALL, ("a", "number"))}, True),
+        (AUTO, {"features": tuple("abkmst"), **categories(*"kms")}, False),
+        (AUTO, {"features": tuple("akms"), **categories(*"kms")}, False),
+        (AUTO, {"features": tuple("akmst"), "kinds": (*KINDS_OF_ALL, ("a", "count"))}, False),
+        (AUTO, {"features": tuple("akmst"), "kinds": KINDS_OF_ALL, "transforms": (("a", "asinh"),)},
+         False),
     ],
 )  # fmt: skip
 def test_what_changes_in_place_and_what_brings_a_successor(before, now, in_place):
@@ -248,9 +261,17 @@ def test_what_changes_in_place_and_what_brings_a_successor(before, now, in_place
         replace(Settings(features=("a",)), **now),
     )
     pipeline = PartitionPipeline(*FIRST, before)
-    pipeline.process(records(FIRST, LOG[:300]))
-    _, follows = continued(pipeline.snapshot(0, 300), None, None, now, 300)
+    pipeline.process(records(FIRST, LOG[:1100]))
+    _, follows = continued(pipeline.snapshot(0, 1100), None, None, now, 1100)
     assert isinstance(follows, Change if in_place else Successor)
+
+
+def test_fields_that_records_left_out_are_told_no_more_once_all_are_named():
+    pipeline = PartitionPipeline(*FIRST, replace(OLD, **AUTO))
+    pipeline.process(records(FIRST, LOG[:BEGUN]))
+    assert pipeline.left_out == ("b (ignored)",)
+    pipeline.change(replace(OLD, **CHANGES["those chosen, and one"]), BEGUN)
+    assert pipeline.left_out == ()
 
 
 def test_a_new_initial_model_follows_and_an_old_one_may_be_left_out(tmp_path):
