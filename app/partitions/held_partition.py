@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from faust_oslrau.app import pace
 from faust_oslrau.app.kafka.batches import RecordBatch
-from faust_oslrau.app.kafka.positions import RecordedSuccessor, start_metadata
+from faust_oslrau.app.kafka.positions import start_metadata
 from faust_oslrau.app.logs import at
 from faust_oslrau.app.metrics import NetworkSize, PartitionMetrics
 from faust_oslrau.app.pipeline import (
-    BLOCK,
     Change,
     PartitionPipeline,
     ProcessedBlock,
@@ -37,6 +36,7 @@ from faust_oslrau.topics import KafkaRecord, OutMessage
 
 from .compute import Compute
 from .field_log import FieldLog
+from .following import Following
 from .partition_queries import PartitionQueries
 from .rejection_log import RejectionLog
 from .resume import Resume
@@ -104,10 +104,8 @@ class HeldPartition(PartitionQueries):
         The batches that are processed next, while others are in work; None without any.
     awaits_schemas
         Whether the next record needs a schema that is not known: what is read is dropped.
-    successor
-        The pipeline with changed settings that is to follow; None without one.
-    change
-        Settings with which the pipeline is to go on; None without any.
+    following
+        What follows the pipeline where settings have changed.
     """
 
     def __init__(
@@ -122,12 +120,7 @@ class HeldPartition(PartitionQueries):
         follows: Successor | Change | None = None,
     ) -> None:
         self.tp = tp
-        successor = follows if isinstance(follows, Successor) else None
-        self.successor = successor
-        self.change = follows if isinstance(follows, Change) else None
-        self._followed: ProcessedBlock | None = None  # what came of the latest records for it
-        self._told_awaited = False
-        self._told: list[OutMessage] = []  # as it took over, to be sent with the next records
+        self._told: list[OutMessage] = []  # to be sent with the next records
         self.pipeline = pipeline
         self.start = resume.start
         self.topic_id = resume.topic_id
@@ -140,12 +133,11 @@ class HeldPartition(PartitionQueries):
         self._told_without_entity = False
         self.rejections = RejectionLog(tp)
         self.fields = FieldLog(tp, pipeline)
-        self._next_fields = FieldLog(tp, successor.pipeline) if successor else self.fields
         self.metrics = metrics
         self.schedule = schedule
         metrics.begin_anew()  # they may be of another model, of a topic that was recreated since
         self.metrics.open = pipeline.open_incidents
-        self.metrics.successor_records_left = successor.records_left if successor else 0
+        self.following = Following(tp, follows, metrics)
         self._measured_at = 0
         self._record_seconds = math.inf  # what one of the latest block took
         self._processing: Future[ProcessedBlock] | None = None
@@ -154,6 +146,11 @@ class HeldPartition(PartitionQueries):
         self.awaits_schemas = False
         self._compute = compute
         self._send = send
+
+    @property
+    def successor(self) -> Successor | None:
+        """The pipeline with changed settings that is to follow; None without one."""
+        return self.following.successor
 
     @property
     def successor_awaits(self) -> dict[str, int] | None:
@@ -264,38 +261,19 @@ class HeldPartition(PartitionQueries):
         return spooled(self.pipeline.snapshot_parts(self.start, *where, successor))
 
     def _position(self, offset: int) -> OffsetAndMetadata:
-        model, changed = self.pipeline.initial_model, self._changed_from
+        model, changed = self.pipeline.initial_model, self.following.recorded(self.pipeline)
         metadata = start_metadata(self.start, self.topic_id, model, changed)
         return OffsetAndMetadata(offset, metadata)
-
-    @property
-    def is_changing(self) -> bool:
-        """Whether other settings are still to count, of which some may be fields."""
-        return self.successor is not None or self.change is not None
-
-    @property
-    def _changed_from(self) -> RecordedSuccessor | None:
-        """Where the latest settings begin, for a worker whose snapshot does not have them yet."""
-        if self.successor is not None:
-            return RecordedSuccessor(self.successor.start, self.successor.settings)
-        if self.change is not None:
-            return RecordedSuccessor(self.change.offset, self.change.digest)
-        latest = self.pipeline.latest_change
-        return None if latest is None else RecordedSuccessor(*latest)
 
     def _pieces(self, batch: RecordBatch) -> Iterator[Sequence[KafkaRecord]]:
         """Yield the new records: first those whose outputs exist, then the others.
 
-        A successor takes over between two pieces, and settings change there.
+        Other settings come to count between two pieces.
         """
         offset = attrgetter("offset")
         records = batch.records[bisect_left(batch.records, self.next_offset, key=offset) :]
         cuts = {0, bisect_left(records, self.emit_from, key=offset), len(records)}
-        if self.change is not None:
-            cuts.add(bisect_left(records, self.change.offset, key=offset))
-        if self.successor is not None and records:
-            blocks = [record.offset // BLOCK for record in records]
-            cuts |= {at for at in range(1, len(blocks)) if blocks[at] != blocks[at - 1]}
+        cuts |= self.following.cuts(records)
         yield from (records[first:last] for first, last in pairwise(sorted(cuts)))
 
     def _log_missing(self, records: Sequence[KafkaRecord]) -> None:
@@ -313,15 +291,11 @@ class HeldPartition(PartitionQueries):
         self.metrics.count_missing(offsets)
 
     async def _process(self, records: Sequence[KafkaRecord]) -> None:
-        self._succeed(records[0])
-        await self._go_on_with_changes(records[0].offset)
+        if self.following.is_due(self.pipeline, self.next_offset - 1, records[0].offset):
+            await self._take_over(records[0])
         block = await self._computed(records)
         block.incidents[:0] = self._told
-        if self.successor is not None:
-            self.metrics.successor_records_left = self.successor.records_left
-            self._tell_awaited(self.successor, records[-1].offset + 1)
-        if self._followed is not None:
-            self._next_fields.add(self._followed)
+        self.following.tell(self.pipeline, records[-1].offset + 1)
         if records[0].offset < self.emit_from:
             self.metrics.count_replayed(block)
         else:
@@ -342,57 +316,16 @@ class HeldPartition(PartitionQueries):
     def _learned(self, records: Sequence[KafkaRecord]) -> ProcessedBlock:
         """Process the next records, also by the successor; to be called in the compute thread."""
         block = self.pipeline.process(records)
-        if self.successor is not None:
-            self._followed = self.successor.learn(records, self.pipeline.translator)
-            block.seconds["learn"] += sum(self._followed.seconds.values()) if self._followed else 0
+        block.seconds["learn"] += self.following.learn(records, self.pipeline)
         return block
 
-    def _succeed(self, record: KafkaRecord) -> None:
-        """Let the successor take over with the next record if it is time."""
-        successor, offset = self.successor, record.offset
-        if successor is None:
-            return
-        if not successor.takes_over(self.pipeline, self.next_offset - 1, offset):
-            return
-        self._told = successor.events(self.pipeline, record)
-        self.pipeline, self.start = successor.pipeline, successor.start
-        self.fields, self.successor, self._followed = self._next_fields, None, None
-        self.metrics.begin_anew()
+    async def _take_over(self, record: KafkaRecord) -> None:
+        """Let the new settings count from a record on."""
+        taken = await self._compute.run(self.following.take_over, self.pipeline, record)
+        self.pipeline, self.fields, self._told = taken.pipeline, taken.fields, taken.told
+        self.start = self.start if taken.start is None else taken.start
+        self.metrics.begin_anew()  # rows may have other columns
         self.schedule.hurry()
-        logger.info(
-            "%s/%d: the model of the changed settings scores from offset %d on, as it would if a "
-            "new deployment had begun at %d",
-            *(*self.tp, offset, self.start),
-            extra=at(self.tp, offset),
-        )
-
-    async def _go_on_with_changes(self, offset: int) -> None:
-        """Let the pipeline have its new settings with the record at an offset if it is time."""
-        change = self.change
-        if change is None or offset < change.offset:
-            return
-        await self._compute.run(self.pipeline.change, change.settings, change.offset)
-        self.change, self.fields = None, FieldLog(self.tp, self.pipeline)
-        self.metrics.begin_anew()  # rows have more columns
-        self.schedule.hurry()
-        logger.info(
-            "%s/%d: from offset %d on the model has the new settings, with all that it has learned",
-            *(*self.tp, offset),
-            extra=at(self.tp, offset),
-        )
-
-    def _tell_awaited(self, successor: Successor, next_offset: int) -> None:
-        """Tell once what a successor waits for that has learned its records."""
-        awaited = successor.awaits(self.pipeline)
-        if self._told_awaited or not awaited or "records" in awaited:
-            return
-        self._told_awaited = True
-        logger.info(
-            "%s/%d: the model of the changed settings has learned enough records, and takes over "
-            "once it knows as much as the model before it: still to come are %s",
-            *(*self.tp, ", ".join(f"{n} {what}" for what, n in awaited.items())),
-            extra=at(self.tp, next_offset),
-        )
 
     async def _emit(self, block: ProcessedBlock, next_offset: int) -> None:
         began = time.perf_counter()

@@ -28,7 +28,7 @@ class DifferingFields:
     def look(self, held: Held) -> None:
         """Compare the fields of each partition with those of the topic's next one."""
         for first, second in _neighbours(held, self._warned):
-            if any(held[tp].is_changing for tp in (first, second)):
+            if any(held[tp].following.is_changing for tp in (first, second)):
                 continue
             ours, theirs = (_fields(held[tp].pipeline) for tp in (first, second))
             if ours and theirs and ours != theirs:

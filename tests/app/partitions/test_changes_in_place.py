@@ -97,7 +97,7 @@ async def test_the_model_goes_on_with_the_new_settings(old, changes, tmp_path, b
     assert broker.scores[FIRST] == expected(changes, old=old)
     if changes is not CHANGES["budget"]:  # which the network of one field does not reach
         assert broker.scores[FIRST] != clean_scores(FIRST, LOG, old)
-    assert (partition.start, partition.successor, partition.change) == (0, None, None)
+    assert (partition.start, partition.following.is_changing) == (0, False)
     assert caplog.text.count(f"goes on with the new settings from offset {BEGUN} on") == 1
     assert partition.pipeline.n_records == len(LOG)
 

@@ -17,7 +17,7 @@ def chosen_by(partition, row, number=240):
     rows = [row | {"y": events[at]} if row["y"] == "events" else row for at in range(number)]
     pipeline = PartitionPipeline("features", partition, Settings())
     pipeline.process(as_records(rows, partition))
-    return SimpleNamespace(pipeline=pipeline, is_changing=False)
+    return SimpleNamespace(pipeline=pipeline, following=SimpleNamespace(is_changing=False))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,6 @@ def test_they_are_named_once(row, only, caplog):
 @pytest.mark.parametrize("which", [0, 1])
 def test_while_settings_change_nothing_is_told(which, caplog):
     held = [chosen_by(0, {"x": 1.5, "y": 2}), chosen_by(1, {"x": 1.5, "y": 2, "z": 3})]
-    held[which].is_changing = True
+    held[which].following.is_changing = True
     DifferingFields().look({TP("features", at): each for at, each in enumerate(held)})
     assert not caplog.messages
