@@ -139,9 +139,8 @@ class Advisor:
         if advised:
             self._settings = replace(self._settings, **{name: value})
 
-    def _try(self, name: str, value: Any, what: str) -> None:
+    def _take(self, name: str, value: Any, gain: Gain) -> None:
         """Take a setting if it pays."""
-        gain = self._trials.gain(self._settings, replace(self._settings, **{name: value}), what)
         self._choose(name, value, f"{gain} nats a record", advised=gain.pays)
 
     def _features(self) -> list[Column]:
@@ -326,7 +325,9 @@ class Advisor:
 
     def _seasons(self) -> None:
         if span(self._times(self._records)) >= SEASON_DAYS * _DAY:
-            self._try("seasons", "UTC", "seasons = UTC")
+            seasons = replace(self._settings, seasons="UTC")
+            gain = self._trials.gain(self._settings, seasons, "seasons = UTC")
+            self._take("seasons", "UTC", gain)
 
     def _times(self, records: Sequence[KafkaRecord]) -> list[int]:
         """Return the times of records in milliseconds, in order."""
@@ -336,7 +337,19 @@ class Advisor:
         return known(times)
 
     def _history(self) -> None:
-        self._try("history", HISTORY, f"history = {HISTORY[0]}")
+        """Try a history. Its density stands beside the network's, as those of mixtures do.
+
+        So it has to bring more than these, which records that tell nothing of the next have, too.
+        """
+        history = replace(self._settings, history=HISTORY)
+        gain = self._trials.gain(self._settings, history, f"history = {HISTORY[0]}")
+        if gain.pays:
+            rest = self._trials.gain(self._with_mixtures(), history, "learner.mixtures = true")
+            gain = gain if rest.pays else rest
+        self._take("history", HISTORY, gain)
+
+    def _with_mixtures(self) -> Settings:
+        return replace(self._settings, learner=replace(self._settings.learner, mixtures=True))
 
     def _alarm_rate(self, alerts: float) -> None:
         """Choose the rate at which usual records alarm so often a day."""
@@ -361,8 +374,6 @@ class Advisor:
 
     def _learner(self) -> None:
         """Tell what mixtures would bring: likelihoods are higher, alarms hardly better."""
-        learner = replace(self._settings.learner, mixtures=True)
-        mixtures = replace(self._settings, learner=learner)
-        gain = self._trials.gain(self._settings, mixtures, "learner.mixtures = true")
+        gain = self._trials.gain(self._settings, self._with_mixtures(), "learner.mixtures = true")
         why = f"{gain} nats a record; for likelihoods and forecasts; alarms rank hardly better"
         self._choose("learner.mixtures", True, why, advised=False)

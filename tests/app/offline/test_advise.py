@@ -126,6 +126,14 @@ def test_a_history_pays_where_records_follow_each_other_and_logarithms_where_the
     assert settings.history == ("10",) and settings.transforms == (("size", "log"),)
 
 
+def test_no_history_pays_where_mixtures_fit_independent_records_about_as_well():
+    rng = np.random.default_rng(27)
+    x = rng.normal(size=(5000, 5)) @ (np.eye(5) + 0.6 * rng.normal(size=(5, 5)))
+    records = as_records([{f"s{v}": row[v] for v in range(5)} for row in x.tolist()])
+    advice = Advisor(records, Settings(), lambda what: None).advise()
+    assert advice.settings == Settings()
+
+
 @pytest.mark.parametrize(
     "own",
     [
