@@ -10,7 +10,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import LARGEST_LEARNED, Entry, read
 from faust_oslrau.learner.stored import Places
 
 from .levels import Levels, Units, add_units, remainder
@@ -95,7 +95,8 @@ class Effects:
         ]
         for levels, units, of, of_now in zip(used, self._units, before, now, strict=True):
             levels.learn(X, of_now)
-            X = remainder(X, of, of_now, levels.parent, units.table)
+            left = remainder(X, of, of_now, levels.parent, units.table)
+            X = np.clip(left, -LARGEST_LEARNED, LARGEST_LEARNED)
 
     def ranges(self, units: FloatArray, spreads: float) -> tuple[FloatArray, FloatArray]:
         """Return the bounds (m, d) so many spreads from the level, in these units (m, d, 3)."""

@@ -249,6 +249,17 @@ def test_huge_numbers_are_learned_as_smaller_ones_and_restored():
     assert np.isfinite(restored.score_samples([[1e150, 0.0]])).all()
 
 
+def test_what_is_left_of_huge_numbers_after_an_effect_is_no_larger():
+    rng, n = np.random.default_rng(3), 1200
+    one, other = rng.integers(2, size=(2, n))
+    x = np.where(one == 0, 1.0 + 1e-3 * rng.normal(size=n), rng.choice([-1, 1], size=n))
+    x = 1e150 * np.where(rng.random(n) < 0.1, -x, x)
+    scorer = StreamScorer(OSLRAU(), n_categories=2)
+    for rows in np.split(np.column_stack([x, one, other]), 60):
+        scorer.process(rows)
+        scorer = StreamScorer.from_bytes(scorer.to_bytes())
+
+
 @functools.cache
 def taught(kind=OSLRAU):
     return CategoricalDensity(kind(), n_categories=2).partial_fit(requests(), batch_size=256)
