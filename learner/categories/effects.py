@@ -94,9 +94,9 @@ class Effects:
             for levels in used
         ]
         for levels, units, of, of_now in zip(used, self._units, before, now, strict=True):
+            X = np.clip(X, -LARGEST_LEARNED, LARGEST_LEARNED)
             levels.learn(X, of_now)
-            left = remainder(X, of, of_now, levels.parent, units.table)
-            X = np.clip(left, -LARGEST_LEARNED, LARGEST_LEARNED)
+            X = remainder(X, of, of_now, levels.parent, units.table)
 
     def ranges(self, units: FloatArray, spreads: float) -> tuple[FloatArray, FloatArray]:
         """Return the bounds (m, d) so many spreads from the level, in these units (m, d, 3)."""
