@@ -63,6 +63,18 @@ def test_a_category_that_comes_late_raises_no_alarms(layers, is_of_machine):
         assert some.mean() < 3 * RATE
 
 
+def test_records_of_entities_far_apart_are_usual_once_numbers_depend_on_it():
+    rng, n = np.random.default_rng(10), START + ENOUGH + 900
+    machine, service = rng.integers(60, size=n), rng.integers(4, size=n)
+    levels = 30.0 * rng.normal(size=60)
+    X = rng.normal(size=(n, 2)) + levels[machine, None] + FAR * service[:, None]
+    rows = np.column_stack([X, np.where(np.arange(n) < START, np.nan, service)])
+    scorer = StreamScorer(OSLRAU(), alarm_rate=RATE, n_categories=1, max_entities=60)
+    alarms = scorer.process(rows, machine.tolist()).is_anomaly
+    assert scorer.dependences(["a", "b", "service"])["a"] == ["service"]
+    assert alarms[START + ENOUGH :].mean() < 3 * RATE
+
+
 @of_layers
 def test_numbers_depend_on_it_once_there_are_enough_rows(layers):
     n = START + ENOUGH + 6 * 256
