@@ -293,3 +293,13 @@ def test_samples_hold_what_is_given():
 def test_a_service_is_drawn_by_its_latency():
     rows = taught().sample(200, given=[9.0, np.nan, np.nan, np.nan], random_state=0)
     assert (rows[:, 2] == BATCH).all()
+
+
+def test_a_probability_that_rounding_brings_above_one_counts_as_one():
+    categories = Categories(1)
+    categories.take(np.zeros((300, 1)))
+    categories.end_batch(None, learning=True)
+    counts = categories.counts
+    above = np.full_like(counts._tables.probability, 1.0 + 1e-15)
+    counts._tables = counts._tables._replace(probability=above)
+    assert (categories.average(np.zeros((1, 1))).of_categories <= 0.0).all()
