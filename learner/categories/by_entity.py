@@ -65,14 +65,17 @@ class EntityCounts:
 
         Those that began anew since the last boundary, as ``fresh`` (m,) says, are not known yet.
         """
-        known = entities.copy()
+        known = self.held(entities)
         if self._begun:
             known[np.isin(entities, list(self._begun))] = MISSING
         for row in np.flatnonzero(fresh).tolist():
             known[row:][entities[row:] == entities[row]] = MISSING
             self._begun.add(int(entities[row]))
-        known[known >= len(self.counts)] = MISSING
         return known
+
+    def held(self, entities: IntArray) -> IntArray:
+        """Return ``entities`` (m,), `MISSING` where there is no room to count their records."""
+        return np.where(entities < len(self.counts), entities, MISSING)
 
     def end_batch(
         self, slots: IntArray, entities: IntArray, fresh: Mask, tables: Tables, *, learning: bool

@@ -10,7 +10,7 @@ import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
 from faust_oslrau.learner.errors import StateError
-from faust_oslrau.learner.state_schema import Entry, read
+from faust_oslrau.learner.state_schema import LARGEST_LEARNED, Entry, read
 from faust_oslrau.learner.stored import Places
 
 from .levels import Levels, Units, add_units, remainder
@@ -94,6 +94,7 @@ class Effects:
             for levels in used
         ]
         for levels, units, of, of_now in zip(used, self._units, before, now, strict=True):
+            X = np.clip(X, -LARGEST_LEARNED, LARGEST_LEARNED)
             levels.learn(X, of_now)
             X = remainder(X, of, of_now, levels.parent, units.table)
 

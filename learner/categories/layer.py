@@ -102,10 +102,13 @@ class Given(NamedTuple):
         return cls(columns[:, :-BESIDE], slots, fresh > 0, times)
 
 
-def check_given(columns: FloatArray) -> None:
-    """Raise StateError if columns (m, d + c + `BESIDE`) are not those of rows as given."""
+def check_given(columns: FloatArray, held: int = MOST_RECORDS) -> None:
+    """Raise StateError if columns (m, d + c + `BESIDE`) are not those of rows as given.
+
+    Of so many entities that are ``held``.
+    """
     slots, _, times = columns[:, -BESIDE:].T
-    is_slot = (slots >= MISSING) & (slots < MOST_RECORDS)
+    is_slot = (slots >= MISSING) & (slots < held)
     expect((is_slot & (np.abs(times) < MOST_RECORDS)).all(), "the entities and times of rows")
 
 
@@ -171,7 +174,7 @@ class Categories:
     ) -> CategoricalRows:
         """Return rows (m, d + c) as ``take`` would return them now, of some ``entities`` (m,)."""
         X, slots = self.numbers(rows), self.counts.slots(self.codes_of(rows))
-        own = nobody(len(rows))[0] if entities is None else entities
+        own = nobody(len(rows))[0] if entities is None else self.counts.own.held(entities)
         slots = np.column_stack([slots, own])
         if self._effects.n_fields != X.shape[1]:
             self._effects = Effects(self.counts.values.field, X.shape[1])

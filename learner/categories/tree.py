@@ -229,7 +229,7 @@ def fill_usual(slots: Array, tables: Tables, result: Array) -> None:
             for at in range(ends[f], ends[f + 1]):
                 p = share(probability, given, own, entity, members[at], tree, each)
                 as_rare += p if p <= most else 0.0
-                usual += p * math.log(p) if p > 0.0 else 0.0
+                usual += p * math.log(p) if 0.0 < p < 1.0 else 0.0  # rounding may bring it above
             rarest, observed = min(rarest, as_rare), observed + 1
         result[i, 0], result[i, 1] = usual, 0.0
         if rarest < 1.0:  # the rarest of so many, as if they were independent

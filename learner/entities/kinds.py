@@ -27,7 +27,8 @@ densities, and the usual scores of each age."""
 _ROUNDING = 1e-6
 
 _LARGEST = 1e9
-"""More than any count, sum or sum of squares that is remembered."""
+"""More than any count, sum, sum of squares or mean that is remembered. What is expected of missing
+values is learned, too, and may be further out than those that are observed."""
 
 
 class Kinds:
@@ -94,12 +95,9 @@ class Kinds:
         if self.n >= STARTS[0]:
             self.mixture = GaussianMixture.of_state(arrays, "kinds_", d, K=range(1, MOST + 1))
             mixture = self.mixture
-            statistics = mixture.count, mixture.sums, mixture.squares
-            if (
-                max(np.abs(each).max() for each in statistics) > _LARGEST
-                or np.abs(mixture.gaussians.mean).max() > FARTHEST * (1.0 + _ROUNDING)
-                or not _is_of_rows(mixture)
-            ):
+            of_rows = mixture.count, mixture.sums, mixture.squares, mixture.gaussians.mean
+            is_too_large = max(np.abs(each).max() for each in of_rows) > _LARGEST
+            if is_too_large or not _is_of_rows(mixture):
                 raise StateError("state: expected kinds that are made of rows")
 
 

@@ -28,6 +28,9 @@ from .watch import Watch
 
 Others = tuple[FloatArray, FloatArray, FloatArray]
 
+SWEEPS = 3
+"""Times that rows are learned anew, each time with what those before say that entities are like."""
+
 _FIRST = {"first": counts("m"), "first_fresh": flags("m")}
 
 
@@ -261,9 +264,16 @@ class Entities(Stored):
         self._reference[:, which] = found[:, which]
         self._levels[:, which], self._statistics[:, which] = 0.0, 0.0
         self._population[:, which] = population.first_population(1)
+        self._population[MEMORY, which] = self._memories.best()[which]
         self.former.forget_fields(which)
-        result = np.full(rows.shape, np.nan)
-        result[:, which] = self._learn_levels(rows, slots, fresh, which)
+        result, some = np.full(rows.shape, np.nan), population.sampled(len(self.roster))
+        for _ in range(SWEEPS):  # in units of the prior, rows to come would be unusual
+            estimated = population.estimate(
+                self._levels[some], self._statistics[some], self._population
+            )
+            self._population[:, which] = estimated[:, which]
+            self._levels[:, which], self._statistics[:, which] = 0.0, 0.0
+            result[:, which] = self._learn_levels(rows, slots, fresh, which)
         return result
 
     def _learn_levels(

@@ -217,7 +217,7 @@ def _restore_layers(state: ScorerState, values: Values, arrays: Arrays) -> None:
         late, columns = state.late_categories, (state.n_fields or 0) + state.n_given
         late.restore(arrays, state.n_categories, columns)
         if len(late.rows) > 0:
-            check_given(late.rows)
+            check_given(late.rows, _slots(state))
     if state.relevance.is_on:
         state.relevance.read_state(arrays)
     if state.silences is not None:

@@ -249,6 +249,17 @@ def test_huge_numbers_are_learned_as_smaller_ones_and_restored():
     assert np.isfinite(restored.score_samples([[1e150, 0.0]])).all()
 
 
+def test_what_is_left_of_huge_numbers_after_an_effect_is_no_larger():
+    rng, n = np.random.default_rng(3), 1200
+    one, other = rng.integers(2, size=(2, n))
+    x = np.where(one == 0, 1.0 + 1e-3 * rng.normal(size=n), rng.choice([-1, 1], size=n))
+    x = 1e150 * np.where(rng.random(n) < 0.1, -x, x)
+    scorer = StreamScorer(OSLRAU(), n_categories=2)
+    for rows in np.split(np.column_stack([x, one, other]), 60):
+        scorer.process(rows)
+        scorer = StreamScorer.from_bytes(scorer.to_bytes())
+
+
 @functools.cache
 def taught(kind=OSLRAU):
     return CategoricalDensity(kind(), n_categories=2).partial_fit(requests(), batch_size=256)
@@ -282,3 +293,13 @@ def test_samples_hold_what_is_given():
 def test_a_service_is_drawn_by_its_latency():
     rows = taught().sample(200, given=[9.0, np.nan, np.nan, np.nan], random_state=0)
     assert (rows[:, 2] == BATCH).all()
+
+
+def test_a_probability_that_rounding_brings_above_one_counts_as_one():
+    categories = Categories(1)
+    categories.take(np.zeros((300, 1)))
+    categories.end_batch(None, learning=True)
+    counts = categories.counts
+    above = np.full_like(counts._tables.probability, 1.0 + 1e-15)
+    counts._tables = counts._tables._replace(probability=above)
+    assert (categories.average(np.zeros((1, 1))).of_categories <= 0.0).all()

@@ -10,6 +10,7 @@ from faust_oslrau.learner.density.gaussian_mixture import GaussianMixture
 from faust_oslrau.learner.density.gaussians import Gaussians
 from faust_oslrau.learner.entities import habit_kernels
 from faust_oslrau.learner.entities.habits import Habits, Mixed
+from faust_oslrau.learner.entities.kinds import STARTS, Kinds
 from faust_oslrau.learner.scoring.tails import log_mass
 
 D, KINDS = 3, 2
@@ -139,3 +140,17 @@ def test_what_is_told_of_a_single_number_does_not_depend_on_blocks():
         found = np.concatenate([getattr(blame, name).reshape(-1, 1) for blame in parts[0]])
         assert len(found) > 40
         np.testing.assert_array_equal(found, getattr(whole[0], name), name)
+
+
+def test_a_state_is_read_where_missing_values_are_expected_further_out_than_any_observed():
+    rng, kinds = np.random.default_rng(0), Kinds()
+    x = rng.uniform(1.0, 1.5, size=(STARTS[-1], 1))
+    kinds.learn(np.hstack([x, 20.0 * x]), np.empty((len(x), 0)))
+    lacking = np.column_stack([np.full(2000, 3.0), np.full(2000, np.nan)])
+    lacking[::20, 1] = 30.0
+    for rows in np.array_split(lacking, 40):
+        kinds.learn(rows, kinds.mixture.log_density(np.ascontiguousarray(rows.T))[1])
+    assert kinds.mixture.gaussians.mean.max() > 40.0
+    read = Kinds()
+    read.restore(kinds.state(), 2)
+    np.testing.assert_array_equal(read.mixture.gaussians.mean, kinds.mixture.gaussians.mean)

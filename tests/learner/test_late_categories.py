@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from test_late_fields import LAYERS, START, processed
 
-from faust_oslrau.learner import OSLRAU, StreamScorer
-from faust_oslrau.learner.state import unpack
+from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
+from faust_oslrau.learner.categories.layer import BESIDE, Categories
+from faust_oslrau.learner.state import pack, unpack
 from faust_oslrau.learner.stream.late import ENOUGH
 
 FAR = 5.0
@@ -60,6 +61,18 @@ def test_a_category_that_comes_late_raises_no_alarms(layers, is_of_machine):
     alarms = processed(scorer_of(layers), rows, machine).is_anomaly[START:]
     for some in (alarms[:1000], alarms[1000:ENOUGH], alarms[ENOUGH:]):
         assert some.mean() < 3 * RATE
+
+
+def test_records_of_entities_far_apart_are_usual_once_numbers_depend_on_it():
+    rng, n = np.random.default_rng(10), START + ENOUGH + 900
+    machine, service = rng.integers(60, size=n), rng.integers(4, size=n)
+    levels = 30.0 * rng.normal(size=60)
+    X = rng.normal(size=(n, 2)) + levels[machine, None] + FAR * service[:, None]
+    rows = np.column_stack([X, np.where(np.arange(n) < START, np.nan, service)])
+    scorer = StreamScorer(OSLRAU(), alarm_rate=RATE, n_categories=1, max_entities=60)
+    alarms = scorer.process(rows, machine.tolist()).is_anomaly
+    assert scorer.dependences(["a", "b", "service"])["a"] == ["service"]
+    assert alarms[START + ENOUGH :].mean() < 3 * RATE
 
 
 @of_layers
@@ -123,3 +136,23 @@ def test_a_second_late_category_waits_for_rows_of_its_own():
     alarms = np.append(alarms, scorer.process(later).is_anomaly)
     assert scorer.dependences(fields)["b"] == ["service", "region"]
     assert alarms.mean() < 2 * RATE
+
+
+def test_entities_without_room_for_counts_are_as_all_together():
+    rng, categories = np.random.default_rng(9), Categories(2)
+    rows = rng.integers(3, size=(300, 2)).astype(float)
+    categories.take(rows, entities=(np.arange(300) % 4, np.zeros(300, np.bool_)))
+    categories.end_batch(None, learning=True)
+    found = categories.average(rows, entities=np.full(300, 1 << 40)).of_categories
+    np.testing.assert_array_equal(found, categories.average(rows).of_categories)
+
+
+def test_rows_that_are_kept_of_an_entity_that_there_is_not_are_refused():
+    rows, machine = services(np.random.default_rng(10), START + 900)
+    scorer = scorer_of({"max_entities": 40})
+    scorer.process(rows, machine.tolist())
+    values, arrays = unpack(scorer.to_bytes(), "StreamScorer")
+    assert len(arrays["late_category_rows"]) > 200
+    arrays["late_category_rows"][:, -BESIDE] = 20.0
+    with pytest.raises(StateError):
+        StreamScorer.from_bytes(pack("StreamScorer", values, arrays))
