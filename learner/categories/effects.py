@@ -149,6 +149,8 @@ class Effects:
             effects.choose_parents(field, of)
             effects.derive(field)
         same = (effects.parents == self.parents).all(axis=0)
+        for pairs in (effects._of_pairs, self._of_pairs):
+            same &= pairs.parent == NONE
         for levels, before in zip(effects._singles, self._singles, strict=True):
             levels.take_over(before, same)
         effects.derive(field)

@@ -290,7 +290,8 @@ class Categories:
         of = self._effects
         shift, ratio, log_ratio = np.moveaxis(of.units(slots), -1, 0)
         spread = np.maximum(of.spread, TINY)
-        z = (X - shift - ratio * of.centre) / (ratio * spread)
+        with np.errstate(over="ignore"):  # which counts as far away
+            z = (X - shift - ratio * of.centre) / (ratio * spread)
         z = np.clip(z, -LARGEST_DEVIATION, LARGEST_DEVIATION)
         return row_sums(np.nan_to_num(-0.5 * z * z - log_ratio - np.log(spread)))
 

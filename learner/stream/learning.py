@@ -54,7 +54,7 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluati
     if state.late.are_enough:
         _learn_anew(state)
     block.held_back += int(np.count_nonzero(~usual))
-    _end_batch(state, rows)
+    _end_batch(state, rows, int(block.now[position]))
 
 
 def _learn_categories(state: ScorerState, categories: Categories) -> FloatArray:
@@ -100,13 +100,13 @@ def _learn_anew(state: ScorerState) -> None:
         state.tail_mass = TailMass()
 
 
-def _end_batch(state: ScorerState, rows: FloatArray) -> None:
-    """Let the layers around the learner follow the batch of rows."""
+def _end_batch(state: ScorerState, rows: FloatArray, now: int) -> None:
+    """Let the layers around the learner follow the batch of rows, at whose end it is so late."""
     if state.habits is None or not state.habits.has_habits:
         state.tail_mass.update(state.neighbours.rows, state.neighbours.n)
     state.repeats.end_batch()
     if state.history is not None:
-        state.history.update(rows, state.clock.now)
+        state.history.update(rows, now)
     if state.entities is not None:
         state.entities.update(state.n_records, state.alarm_rate, learning=state.learning)
     state.begin_batch()

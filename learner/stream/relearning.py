@@ -25,29 +25,29 @@ from .row_scores import evaluate, rank
 from .state import FIRST_BATCH, Pending, Ranked, ScorerState
 
 
-def relearn(state: ScorerState) -> None:
+def relearn(state: ScorerState, now: int) -> None:
     """Begin anew at a learning boundary where another season counts, or a late category.
 
     A network that has learned fields with their season would find them unusual without it, and keep
     what it has learned. So a new one learns the last rows, as many as end with a whole batch, as if
-    they were the first ones of the stream. Nothing is scored again.
+    they were the first ones of the stream. Nothing is scored again. It is ``now``, in milliseconds.
     """
     if state.seasons is not None and state.seasons.end_batch(learning=state.learning):
-        _with_season(state, state.seasons)
+        _with_season(state, state.seasons, now)
     elif state.categories is not None and state.late_categories.are_enough:
-        _with_late_categories(state, state.categories)
+        _with_late_categories(state, state.categories, now)
 
 
-def _with_season(state: ScorerState, seasons: Seasons) -> None:
+def _with_season(state: ScorerState, seasons: Seasons, now: int) -> None:
     """Learn the last rows less what is usual at their hour now."""
     rows = seasons.recent.settled
     _begin_anew(state)
     for at in _batches(state, len(rows.values)):
         some = rows.part(at)
-        _take_batch(state, some, seasons.less_usual(some).rows, 0.0)
+        _take_batch(state, some, seasons.less_usual(some).rows, 0.0, now)
 
 
-def _with_late_categories(state: ScorerState, categories: Categories) -> None:
+def _with_late_categories(state: ScorerState, categories: Categories, now: int) -> None:
     """Let numbers depend on late categories, and learn anew the rows that have these."""
     late, d = state.late_categories, state.n_fields or 0
     before, given = late.rows[:, :d], Given.of(late.rows[:, d:])
@@ -70,7 +70,8 @@ def _with_late_categories(state: ScorerState, categories: Categories) -> None:
         slopes = slopes + state.transforms.log_jacobian(categories.numbers(given.rows))
     _begin_anew(state)
     for at in _batches(state, len(own)):
-        _take_batch(state, rows.part(at)._replace(values=given.rows[at]), own[at], slopes[at])
+        some = rows.part(at)._replace(values=given.rows[at])
+        _take_batch(state, some, own[at], slopes[at], now)
 
 
 def _begin_anew(state: ScorerState) -> None:
@@ -101,7 +102,7 @@ def _batches(state: ScorerState, m: int) -> Iterator[slice]:
 
 
 def _take_batch(
-    state: ScorerState, rows: Rows, own: FloatArray, slopes: FloatArray | float
+    state: ScorerState, rows: Rows, own: FloatArray, slopes: FloatArray | float, now: int
 ) -> None:
     """Score and learn the next batch of rows, whose scores are known.
 
@@ -116,5 +117,5 @@ def _take_batch(
         ranked = rank(state, learned, evaluate(state, learned), slopes, rows.beside)
     state.collect(Pending.of(learned, state.marks(rows.values, rows.slots), ranked))
     m = len(learned)
-    unseen = BlockMaker(rows.values, np.zeros((m, 3), np.int64), np.zeros((m + 1, 2), np.int64))
+    unseen = BlockMaker(rows.values, np.zeros((m, 3), np.int64), np.full((m + 1, 2), now))
     learn(state, unseen, 0, None if ranked is None else ranked.evaluation)

@@ -304,6 +304,6 @@ class StreamScorer(ScorerParameters, ScorerQueries):
         block.score_seconds += scored - began
         if state.until_boundary == 0:
             learn(state, block, at.stop - 1, None if ranked is None else ranked.evaluation)
-            relearn(state)
+            relearn(state, int(block.now[at.stop - 1]))
             block.learn_seconds += perf_counter() - scored
         block.entity_events += entity_events(state, at.start)

@@ -81,14 +81,25 @@ WRONG = {"ahead": [700], "far ahead for a while": [*range(700, 712)], "unknown":
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_time_stamps_spoil_no_mean_over_time_for_long(wrong):
-    rows, times = NOISE.copy(), 1_700_000_000_000 + 10_000 * np.arange(N)
+    number = np.arange(2 * N)
+    rows, times = np.tile(NOISE, (2, 1)), 1_700_000_000_000 + 10_000 * number
     rows[900:] += 5.0
     odd = times.copy()
     odd[WRONG[wrong]] = -1 if wrong == "unknown" else times[WRONG[wrong]] + 10**12
     found = []
     for stamps in (times, odd):
         scorer = StreamScorer(OSLRAU(), history=("10m",))
-        places = np.column_stack([np.arange(N), stamps])
-        scorer.process(rows, places=places)
+        scorer.process(rows, places=np.column_stack([number, stamps]))
         found.append(scorer._state.history._means[0, 0, :, 0])
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
+def test_scores_do_not_depend_on_blocks_where_time_stamps_jump_by_days():
+    rng, n = np.random.default_rng(7), 400
+    rows, days = rng.normal(size=(n, 2)), rng.permutation(n)
+    places = np.column_stack([np.arange(n), 86_400_000 * days])
+    whole, parts = (StreamScorer(OSLRAU(), history=("30m",)) for _ in range(2))
+    whole.process(rows, None, places)
+    for at in np.array_split(np.arange(n), 9):
+        parts.process(rows[at], None, places[at])
+    assert parts.to_bytes() == whole.to_bytes()
