@@ -15,6 +15,7 @@ from .tree import (
     TWICE,
     Tables,
     add_pairs,
+    average_log_probability,
     depths,
     fill_log_probability,
     fill_probabilities,
@@ -87,12 +88,12 @@ class CategoryCounts:
     def usual(self, slots: IntArray) -> FloatArray:
         """Return what the log-probability of such records is on average, and how rare they are.
 
-        Both (m, 2) are as `fill_usual` has them. What a log-probability is above that on average
-        does not depend on how many categories a record lacks.
+        Both (m, 2) are as `fill_usual` has them. What a log-probability is above the first does not
+        depend on how many categories a record lacks.
         """
         result = np.zeros((len(slots), 2))
         if self.n > 0:
-            fill_usual(slots, self._tables, result)
+            fill_usual(slots, self._tables, self._average, result)
         return result
 
     def learn(
@@ -185,6 +186,7 @@ class CategoryCounts:
             of.members, of.ends, self.parent, order, probability, own.counts, own.votes, own.prior
         )
         fill_probabilities(self._joint, self._told, self._tables)
+        self._average = average_log_probability(self._tables)
 
     def state(self, prefix: str) -> Arrays:
         """Return the arrays that ``restore`` needs; their names begin with ``prefix``."""

@@ -207,29 +207,57 @@ def share(
 
 
 @kernel
-def fill_usual(slots: Array, tables: Tables, result: Array) -> None:
+def average_log_probability(tables: Tables) -> float:
+    """Return the log-probability that the categories of a record have on average, by the tree."""
+    members, ends, parents, p = tables.members, tables.ends, tables.parent, tables.probability
+    total = 0.0
+    for f in range(len(parents)):
+        of, first, last = members[ends[f] : ends[f + 1]], 0, 1
+        if parents[f] >= 0:
+            first, last = ends[parents[f]], ends[parents[f] + 1]
+        for at in range(first, last):
+            given, weight = -1, 1.0
+            if parents[f] >= 0:
+                given, weight = members[at], p[-1, members[at]]
+            for slot in of:
+                total += weight * log_term(p[given, slot])
+    return total
+
+
+@kernel
+def log_term(p: float) -> float:
+    """Return what a value with the probability p adds to an average log-probability."""
+    return p * math.log(p) if 0.0 < p < 1.0 else 0.0  # rounding may bring it above 1
+
+
+@kernel
+def fill_usual(slots: Array, tables: Tables, average: float, result: Array) -> None:
     """Fill ``result`` (m, 2) with the log-probability that such records have, and how rare each is.
 
-    The first is that of the observed categories on average, each given that of its parent and the
-    entity. The second is the logarithm of how likely it is that a record has a category as rare as
-    the rarest of its own. Slots (m, c + 1) are of the categories and the entity.
+    The first is the ``average`` one of a record, less that of the categories it lacks, each given
+    that of its parent and the entity: so a missing one counts as a usual one. The second is the
+    logarithm of how likely it is that a record has a category as rare as the rarest of its own.
+    Slots (m, c + 1) are of the categories and the entity.
     """
     members, ends, parents, _, probability, own, votes, prior = tables
     for i in range(slots.shape[0]):
-        rarest, observed, usual, entity = 1.0, 0, 0.0, slots[i, len(parents)]
+        rarest, observed, usual, entity = 1.0, 0, average, slots[i, len(parents)]
         for f in range(len(parents)):
-            if slots[i, f] < 0:
-                continue
             given = slots[i, parents[f]] if parents[f] >= 0 else -1
-            tree, each = 1.0, 0.0
+            tree, each, slot = 1.0, 0.0, slots[i, f]
             if entity >= 0:
                 tree, each = urn(own, votes, prior, entity, f, members, ends)
-            most = ALIKE * share(probability, given, own, entity, slots[i, f], tree, each)
+            if slot < 0:
+                for at in range(ends[f], ends[f + 1]):
+                    usual -= log_term(
+                        share(probability, given, own, entity, members[at], tree, each)
+                    )
+                continue
+            most = ALIKE * share(probability, given, own, entity, slot, tree, each)
             as_rare = 0.0  # the probability of all that are no more frequent
             for at in range(ends[f], ends[f + 1]):
                 p = share(probability, given, own, entity, members[at], tree, each)
                 as_rare += p if p <= most else 0.0
-                usual += p * math.log(p) if 0.0 < p < 1.0 else 0.0  # rounding may bring it above
             rarest, observed = min(rarest, as_rare), observed + 1
         result[i, 0], result[i, 1] = usual, 0.0
         if rarest < 1.0:  # the rarest of so many, as if they were independent

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray, IntArray, Mask
-from faust_oslrau.learner.state_schema import Entry, counts, flags, read
+from faust_oslrau.learner.state_schema import LARGEST, Entry, counts, flags, read
 from faust_oslrau.learner.stored import Places
 
 MOST = 4096
@@ -27,7 +27,7 @@ class Rows(NamedTuple):
     slots, fresh
         Their entities' slots (m,), and which began anew there (m,).
     beside
-        What else is known of them (m, 3): of their categories, numbers up to 0.
+        What else is known of them (m, 3), of their categories.
     """
 
     values: FloatArray
@@ -46,7 +46,7 @@ _ROWS = {
     "times": Entry(("m",), dtype="<i8"),
     "slots": counts("m"),
     "fresh": flags("m"),
-    "beside": Entry(("m", 3), most=0.0),
+    "beside": Entry(("m", 3), most=[0.0, LARGEST, 0.0]),
 }
 
 
