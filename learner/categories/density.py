@@ -16,7 +16,8 @@ from faust_oslrau.learner.parameters import require
 from faust_oslrau.learner.queries.derived import as_rows
 from faust_oslrau.learner.state_schema import LARGEST_LEARNED, expect
 
-from .layer import CategoricalRows, Categories
+from .layer import Categories
+from .rows import CategoricalRows
 from .tree import log_shares
 
 REST = np.inf

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
-from faust_oslrau.learner.categories.layer import Categories, Given
+from faust_oslrau.learner.categories.layer import Categories
+from faust_oslrau.learner.categories.rows import Given
 from faust_oslrau.learner.queries.density import Evaluation
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.tail_mass import TailMass

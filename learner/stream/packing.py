@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from faust_oslrau.learner.arrays import Arrays, FloatArray
-from faust_oslrau.learner.categories.layer import check_given
+from faust_oslrau.learner.categories.rows import check_given
 from faust_oslrau.learner.errors import StateError, StateVersionError
 from faust_oslrau.learner.layered import Layer
 from faust_oslrau.learner.oslrau import OSLRAU

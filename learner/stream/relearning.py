@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray
-from faust_oslrau.learner.categories.layer import Categories, Given
+from faust_oslrau.learner.categories.layer import Categories
+from faust_oslrau.learner.categories.rows import Given
 from faust_oslrau.learner.history.layer import History
 from faust_oslrau.learner.scoring.block import BlockMaker
 from faust_oslrau.learner.scoring.drift import Drift

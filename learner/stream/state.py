@@ -8,8 +8,9 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 
 from faust_oslrau.learner.arrays import FloatArray, IntArray, Mask
-from faust_oslrau.learner.categories.layer import BESIDE, CategoricalRows, Categories
+from faust_oslrau.learner.categories.layer import Categories
 from faust_oslrau.learner.categories.missing import LogDensity
+from faust_oslrau.learner.categories.rows import BESIDE, CategoricalRows
 from faust_oslrau.learner.entities.habits import WIDEST
 from faust_oslrau.learner.entities.layer import Entities
 from faust_oslrau.learner.history.layer import History

@@ -5,7 +5,8 @@ import pytest
 from test_late_fields import LAYERS, START, processed
 
 from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
-from faust_oslrau.learner.categories.layer import BESIDE, Categories
+from faust_oslrau.learner.categories.layer import Categories
+from faust_oslrau.learner.categories.rows import BESIDE
 from faust_oslrau.learner.state import pack, unpack
 from faust_oslrau.learner.stream.late import ENOUGH
 
