@@ -110,9 +110,7 @@ class Categories:
             self._effects = Effects(self.counts.values.field, X.shape[1])
         # rounding may bring a probability above 1
         log_probability = np.minimum(self.counts.log_probability(slots), 0.0)
-        filled = slots
-        if (slots[:, : self.c] == MISSING).any():
-            filled, log_probability = self._filled(X, slots, log_probability, density)
+        filled, log_probability = self._filled(X, slots, log_probability, density)
         average = self.in_units(X, filled)
         of_categories = np.column_stack([log_probability, self.counts.usual(slots)])
         return CategoricalRows(
@@ -138,7 +136,10 @@ class Categories:
 
         The categories that tell most come first.
         """
-        needed = (slots[:, : self.c] == MISSING) & self._effects.depend(~np.isnan(X), self.c)
+        lacks = slots[:, : self.c] == MISSING
+        if not lacks.any():
+            return
+        needed = lacks & self._effects.depend(~np.isnan(X), self.c)
         strongest = dict.fromkeys(self._effects.parents.ravel().tolist())
         patterns = {row.tobytes(): row for row in needed[needed.any(axis=1)]}
         for which in patterns.values():

@@ -50,6 +50,11 @@ class LateFields(Stored):
             self.forget_rows()
             self._is_awaited = True
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether rows are kept, as there has been a late field."""
+        return self._is_awaited
+
     def keep(self, rows: FloatArray) -> None:
         """Keep rows (m, columns) that are learned, if there has been a late field."""
         if self._is_awaited and len(rows) > 0:

@@ -22,11 +22,11 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluati
     under full load, the evaluation of all.
     """
     rows, measures, scores, marks = map(np.concatenate, zip(*state.pending, strict=True))
-    given: FloatArray | None = None
+    given: Given | None = None
     if state.categories is not None and state.categories.has_pending:
         given = _learn_categories(state, state.categories)
         if not state.has_units:  # nothing is learned yet: in units of categories from the beginning
-            rows = state.categories.average(Given.of(given).rows).rows
+            rows = state.categories.average(given.rows).rows
     if state.entities is not None and not state.entities.has_begun:
         rows = _begin_units(state, rows)
     densities, is_first = measures[:, 0], state.ranking.n == 0
@@ -46,8 +46,8 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluati
     if state.learning:
         state.late.update(state.own_fields(rows), state.n_records)
     _take(state, rows.compress(usual, axis=0), latest)
-    if state.learning and given is not None:
-        kept = np.column_stack([state.own_fields(rows), given])
+    if state.learning and given is not None and state.late_categories.are_kept:
+        kept = np.column_stack([state.own_fields(rows), *given])
         state.late_categories.keep(kept.compress(usual, axis=0))
     for start in range(0, len(released), state.batch_size):
         _take(state, released[start : start + state.batch_size], None)
@@ -58,14 +58,14 @@ def learn(state: ScorerState, block: BlockMaker, position: int, latest: Evaluati
     _end_batch(state, rows, int(block.now[position]))
 
 
-def _learn_categories(state: ScorerState, categories: Categories) -> FloatArray:
-    """Let the categories learn the rows since the last boundary; return the columns of `Given`."""
+def _learn_categories(state: ScorerState, categories: Categories) -> Given:
+    """Let the categories learn the rows since the last boundary, and return these."""
     given = categories.pending
     if state.learning:
         codes = categories.codes_of(given.rows)
         state.late_categories.update(codes, state.n_records)
     categories.end_batch(state.learner.memory, state.late_categories.of, learning=state.learning)
-    return np.column_stack(given)
+    return given
 
 
 def _begin_units(state: ScorerState, rows: FloatArray) -> FloatArray:

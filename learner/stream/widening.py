@@ -53,9 +53,7 @@ def add_numbers(state: ScorerState, transforms: Sequence[str | None]) -> None:
             layer.add_fields(fields)
     if state.categories is not None:
         state.categories.add_fields(fields)
-    if state.incidents is not None:
-        for blame in state.incidents.blames:
-            blame.add_fields(Places.after(d, d + state.n_categories, k))
+    _widen_blames(state, Places.after(d, d + state.n_categories, k))
     if state.has_nearness:
         state.ranking.lower(NEARNESS, k * UNKNOWN)
     state.n_fields = d + k
@@ -76,13 +74,18 @@ def add_categories(state: ScorerState, k: int) -> None:
     state.pending = [
         piece._replace(marks=np.full(len(piece.rows), np.nan)) for piece in state.pending
     ]
-    if state.incidents is not None:
-        before += state.n_numbers or 0
-        for blame in state.incidents.blames:
-            blame.add_fields(Places.after(before, before, k))
+    before += state.n_numbers or 0
+    _widen_blames(state, Places.after(before, before, k))
     if had_nearness:
         state.ranking.leave_out(NEARNESS)
         state.pending = [_without_nearness(piece) for piece in state.pending]
+
+
+def _widen_blames(state: ScorerState, columns: Places) -> None:
+    """Let incidents blame more columns of the stream."""
+    if state.incidents is not None:
+        for blame in state.incidents.blames:
+            blame.add_fields(columns)
 
 
 def takes_fields(state: ScorerState, numbers: int, categories: int) -> bool:

@@ -5,8 +5,15 @@ import pytest
 from contract import state_at
 from interpreter import needs_compiler
 from streams import codes
-from subjects import KEYS, PLACES, ROWS, SCORERS
-from test_added_numbers import LOOSE, OF_COUNTS
+from subjects import ROWS, SCORERS
+from test_added_numbers import (
+    LOOSE,
+    OF_COUNTS,
+    assert_may_be_cut_anywhere,
+    coming,
+    narrow,
+    process,
+)
 from test_effects import records
 from test_late_categories import FIELDS, RATE, of_layers, services
 from test_late_fields import START, processed
@@ -28,19 +35,9 @@ LATE = [("incidents", 1360), ("categories", 1360), ("plain", 1530), ("history", 
 of_all = pytest.mark.parametrize(("name", "at"), MIDST + EARLY + LATE)
 
 
-def narrow(name):
-    return ROWS[:, SCORERS[name].columns]
-
-
 def wide(name, added=np.nan):
     """Return the rows of a subject's stream with the categories (N, 2) that are added."""
     return np.column_stack([narrow(name), np.broadcast_to(added, (N, K))])
-
-
-def process(name, scorer, rows, start, stop=N):
-    some = slice(start, stop)
-    keys = KEYS[some] if "max_entities" in SCORERS[name].parameters else None
-    return scorer.process(rows[some], keys, PLACES[some])
 
 
 def widened(name, at):
@@ -120,19 +117,8 @@ def test_beside_others_too(layers):
 
 @of_all
 def test_a_scorer_with_them_may_be_cut_and_read_anywhere(name, at):
-    rng = np.random.default_rng(at)
-    added = codes(at, N, (3, 4))[:, 1:]
-    added[rng.random(added.shape) < 0.1] = np.nan
-    added[: at + 100] = np.nan
-    rows, scorer = wide(name, added), widened(name, at)
-    whole = process(name, scorer, rows, at)
-    read, parts, start = widened(name, at), [], at
-    for stop in (at + 1, at + 90, at + 101, at + 160, at + 224, at + 300, N):
-        read = SCORERS[name].read(read.to_bytes())
-        parts.append(process(name, read, rows, start, stop).p_value)
-        start = stop
-    np.testing.assert_array_equal(np.concatenate(parts), whole.p_value)
-    assert read.to_bytes() == scorer.to_bytes()
+    added = coming(np.random.default_rng(at), at, codes(at, N, (3, 4))[:, 1:])
+    assert_may_be_cut_anywhere(name, at, widened, wide(name, added))
 
 
 @of_all

@@ -121,13 +121,9 @@ def test_the_state_is_what_it_would_be_if_they_had_been_missing(name, at):
         np.testing.assert_allclose(arrays[array], expected[array], rtol=1e-9, err_msg=array)
 
 
-@of_all
-def test_a_scorer_with_them_may_be_cut_and_read_anywhere(name, at):
-    rng = np.random.default_rng(at)
-    added = np.column_stack([ROWS[:, :2] + rng.normal(size=(N, 2)), rng.poisson(3, size=N)])
-    added[rng.random(added.shape) < 0.1] = np.nan
-    added[: at + 100] = np.nan
-    rows, scorer = wide(name, added), widened(name, at)
+def assert_may_be_cut_anywhere(name, at, widened, rows):
+    """Hold what a ``widened`` scorer says, in pieces and read anew, against the whole."""
+    scorer = widened(name, at)
     whole = process(name, scorer, rows, at)
     read, parts, start = widened(name, at), [], at
     for stop in (at + 1, at + 90, at + 101, at + 160, at + 224, at + 300, N):
@@ -136,6 +132,20 @@ def test_a_scorer_with_them_may_be_cut_and_read_anywhere(name, at):
         start = stop
     np.testing.assert_array_equal(np.concatenate(parts), whole.p_value)
     assert read.to_bytes() == scorer.to_bytes()
+
+
+def coming(rng, at, added):
+    """Return fields (N, k) some of which are missing, and all until some records after ``at``."""
+    added[rng.random(added.shape) < 0.1] = np.nan
+    added[: at + 100] = np.nan
+    return added
+
+
+@of_all
+def test_a_scorer_with_them_may_be_cut_and_read_anywhere(name, at):
+    rng = np.random.default_rng(at)
+    added = np.column_stack([ROWS[:, :2] + rng.normal(size=(N, 2)), rng.poisson(3, size=N)])
+    assert_may_be_cut_anywhere(name, at, widened, wide(name, coming(rng, at, added)))
 
 
 @of_all

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_late_fields import LAYERS, START, processed
+from test_late_fields import LAYERS, START, assert_may_be_cut_anywhere, processed
 
 from faust_oslrau.learner import OSLRAU, StateError, StreamScorer
 from faust_oslrau.learner.categories.layer import Categories
@@ -94,14 +94,7 @@ def test_numbers_depend_on_it_once_there_are_enough_rows(layers):
 @of_layers
 def test_a_stream_with_a_late_category_may_be_cut_and_read_anywhere(layers):
     rows, machine = services(np.random.default_rng(4), START + ENOUGH + 600)
-    whole = processed(scorer_of(layers), rows, machine)
-    scorer, found, start = scorer_of(layers), [], 0
-    stops = START + np.array([-9, 100, 300, 2000, ENOUGH - 100, ENOUGH + 200, ENOUGH + 600])
-    for stop in stops.tolist():
-        at = slice(start, stop)
-        found.append(processed(scorer, rows[at], machine[at], start).p_value)
-        scorer, start = StreamScorer.from_bytes(scorer.to_bytes()), stop
-    np.testing.assert_array_equal(np.concatenate(found), whole.p_value)
+    assert_may_be_cut_anywhere(lambda: scorer_of(layers), rows, machine)
 
 
 def test_nothing_is_learned_anew_where_no_number_depends_on_it():

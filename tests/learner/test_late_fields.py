@@ -89,17 +89,22 @@ def test_how_a_late_field_depends_on_others_is_learned_from_as_many_records_as_a
     assert np.median(p_value[::2][np.abs(z) > 0.5]) < 0.01 < np.median(p_value[1::2])
 
 
-@pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)
-def test_a_stream_with_a_late_field_may_be_cut_and_read_anywhere(layers):
-    X, machine = with_late_field(np.random.default_rng(4), START + ENOUGH + 600)
-    whole = processed(StreamScorer(OSLRAU(), **layers), X, machine)
-    scorer, found, start = StreamScorer(OSLRAU(), **layers), [], 0
+def assert_may_be_cut_anywhere(new, X, machine):
+    """Hold what a ``new`` scorer says, in pieces and read anew, against the whole."""
+    whole = processed(new(), X, machine)
+    scorer, found, start = new(), [], 0
     stops = START + np.array([-9, 100, 300, 2000, ENOUGH - 100, ENOUGH + 200, ENOUGH + 600])
     for stop in stops.tolist():
         at = slice(start, stop)
         found.append(processed(scorer, X[at], machine[at], start).p_value)
         scorer, start = StreamScorer.from_bytes(scorer.to_bytes()), stop
     np.testing.assert_array_equal(np.concatenate(found), whole.p_value)
+
+
+@pytest.mark.parametrize("layers", LAYERS.values(), ids=LAYERS)
+def test_a_stream_with_a_late_field_may_be_cut_and_read_anywhere(layers):
+    X, machine = with_late_field(np.random.default_rng(4), START + ENOUGH + 600)
+    assert_may_be_cut_anywhere(lambda: StreamScorer(OSLRAU(), **layers), X, machine)
 
 
 def test_a_field_that_is_rare_changes_nothing_for_the_others():
