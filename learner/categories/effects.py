@@ -173,10 +173,10 @@ class Effects:
         of_gone = self._of_slots(np.flatnonzero(gone))
         self._of_pairs.leave_out(of_gone)
         self._pairs.leave_out(of_gone)
+        moved = np.zeros(len(gone), np.int64)
+        moved[~gone] = slots.old
         first, second = np.array(np.divmod(self._pairs.codes[PAIRS:], STRIDE), np.int64)
-        before = np.flatnonzero(~gone)
-        first, second = np.searchsorted(before, first), np.searchsorted(before, second)
-        self._pairs.codes[PAIRS:] = STRIDE * slots.old[first] + slots.old[second]
+        self._pairs.codes[PAIRS:] = STRIDE * moved[first] + moved[second]
         self.derive(field)
 
     def derive(self, field: IntArray) -> None:
